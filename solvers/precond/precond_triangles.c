@@ -241,6 +241,26 @@ done:
     return st;
 }
 
+/* Puts the entries of each row in the order of the positions of their columns, which is that in which a
+ * solve knows the elements. So a row that waits for an element has subtracted nearly all others. All
+ * backends add in this order. position: room for a number for each row, which is set. */
+static spmv_status order_entries(spmv_context *ctx, const int32_t *row, int32_t *position, struct host_rows *triangle)
+{
+    const int64_t n = triangle->rows;
+    spmv_status st = SPMV_OK;
+    for (int64_t p = 0; p < n; p++)
+        position[row[p]] = (int32_t)p;
+    for (int64_t i = 0; i < n && st == SPMV_OK; i++) {
+        const int64_t begin = triangle->ptr[i], end = triangle->ptr[i + 1];
+        for (int64_t k = begin; k < end; k++)
+            triangle->col[k] = position[triangle->col[k]];
+        st = sort_entries(ctx, triangle->col + begin, triangle->val + begin, end - begin);
+        for (int64_t k = begin; k < end; k++)
+            triangle->col[k] = row[triangle->col[k]];
+    }
+    return st;
+}
+
 /* ------------------------------------------------------------------- solving */
 
 /* A solve in progress. Tiles are taken in order, and only when the tiles they need are done. The
@@ -433,15 +453,8 @@ static void keep_order(int32_t *row, int64_t n, bool backward)
 
 /* For a GPU: columns of entries whose rows are in the same tile become places in the tile
  * (precond_loops.h). */
-static spmv_status point_into_tiles(spmv_context *ctx, const struct solve *s, const int32_t *row, int64_t n,
-                                    struct ordered *to)
+static void point_into_tiles(const struct solve *s, const int32_t *position, struct ordered *to)
 {
-    int32_t *position = NULL;
-    const spmv_status st = host_alloc(ctx, n * 4, "the order of a triangle", (void **)&position);
-    if (st != SPMV_OK)
-        return st;
-    for (int64_t p = 0; p < n; p++)
-        position[row[p]] = (int32_t)p;
     for (int64_t t = 0; t < s->tiles; t++) {
         const struct tile *const tile = s->tile + t;
         for (int64_t k = to->ptr[tile->begin]; k < to->ptr[tile->end] && tile->many; k++) {
@@ -450,12 +463,12 @@ static spmv_status point_into_tiles(spmv_context *ctx, const struct solve *s, co
                 to->col[k] = -1 - place;
         }
     }
-    host_free(position);
-    return SPMV_OK;
 }
 
-/* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. */
-static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, const int32_t *row, struct solve *s)
+/* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. position: of each
+ * row, used for a GPU. */
+static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, const int32_t *row,
+                        const int32_t *position, struct solve *s)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = m->ctx;
@@ -474,7 +487,7 @@ static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, co
         to = (struct ordered){m->type, copy[0], copy[1], copy[2], copy[3]};
     put_in_order(from, row, &to);
     if (on_device)
-        TRY(point_into_tiles(ctx, s, row, n, &to));
+        point_into_tiles(s, position, &to);
     for (int i = 0; on_device && i < 4; i++)
         TRY(spmv_upload(ctx, copy[i], *arrays[i], bytes[i]));
 done:
@@ -513,7 +526,7 @@ done:
 }
 
 /* drawn: on a GPU the counter of this triangle, drawn_next that of the other one. */
-static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *from, bool backward, int *drawn,
+static spmv_status make_solve(spmv_preconditioner *m, struct host_rows *from, bool backward, int *drawn,
                               int *drawn_next, struct solve *s)
 {
     spmv_status st = SPMV_OK;
@@ -521,8 +534,11 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *fr
     const bool on_device = context_on_device(ctx);
     const int64_t n = from->rows, entries = from->ptr[n] - n;
     int64_t large_entries = 0;
+    int32_t *position = NULL;
     struct levels levels = {0};
     TRY(levels_of(ctx, from, backward, &levels));
+    TRY(host_alloc(ctx, n * 4, "the order of a triangle", (void **)&position));
+    TRY(order_entries(ctx, levels.row, position, from));
     m->levels = max_i64(m->levels, levels.count);
     TRY(cut_levels(m, from, &levels, on_device ? &on_gpu : &on_host, s, &large_entries));
     if (on_device) {
@@ -531,7 +547,7 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *fr
         s->tiles = 0;
         keep_order(levels.row, n, backward);
     }
-    TRY(fill(m, from, levels.row, s));
+    TRY(fill(m, from, levels.row, position, s));
     TRY(send(m, levels.row, n * 4, &s->row));
     s->triangle = (struct precond_triangle){.rows = n,
                                             .ptr = s->ptr,
@@ -545,6 +561,7 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *fr
         s->tile = NULL;
     }
 done:
+    host_free(position);
     levels_release(&levels);
     return st;
 }
