@@ -26,9 +26,9 @@
 
 /* WORTH_A_TEAM: with fewer entries, or with most entries in small levels, one thread is faster than
  * waking the others. THREADS_WORTH: fewer threads gain nothing over one thread that solves in the
- * matrix's own order. GATE: a tile on a GPU waits for its elements one by one once a row so many levels
- * before its own is solved. */
-enum { WORTH_A_TEAM = 2 * TEAM_WORTH_AWAKE, THREADS_WORTH = 4, GATE = 3 };
+ * matrix's own order. GATE_LARGE, GATE_SMALL: a tile on a GPU waits for its elements one by one once a
+ * row so many levels before its own is solved, some 1 us ahead. */
+enum { WORTH_A_TEAM = 2 * TEAM_WORTH_AWAKE, THREADS_WORTH = 4, GATE_LARGE = 3, GATE_SMALL = 16 };
 
 /* How levels are cut into tiles. A level with at least `large` entries is cut into tiles of `least`
  * entries, or more so that it has at most `share` tiles. Other levels that follow each other become one
@@ -510,7 +510,7 @@ static spmv_status send_tiles(spmv_preconditioner *m, const struct levels *level
         tiles->lanes *= 2;
     for (int64_t t = 0; t < s->tiles; t++) {
         const struct tile *const tile = s->tile + t;
-        const int64_t gate = tile->level - GATE;
+        const int64_t gate = tile->level - (tile->many ? GATE_SMALL : GATE_LARGE);
         copy[t] = (struct precond_tile){.begin = (int32_t)tile->begin,
                                         .end = (int32_t)tile->end,
                                         .gate = gate < 0 ? -1 : levels->row[levels->first[gate + 1] - 1],

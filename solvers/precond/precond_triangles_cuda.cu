@@ -116,6 +116,12 @@ template <typename T> struct piece {
     T val, sum, inverse;
 };
 
+/* Of a lane, whose number is taken modulo the lanes of a warp. */
+template <typename X> __device__ X from_lane(X x, int lane)
+{
+    return __shfl_sync(0xffffffffu, x, lane % (unsigned)warp_lanes);
+}
+
 /* Groups of this many lanes, in a block of this many threads. */
 template <typename T, int Lanes, int Threads> struct solver {
     static constexpr int rows = warp_lanes / Lanes, stride = Threads / Lanes;
@@ -189,42 +195,48 @@ template <typename T, int Lanes, int Threads> struct solver {
         store_relaxed(t.out + row.number, word);
     }
 
-    /* Solves a row with a warp. The other products are subtracted as soon as they are known. After the
-     * last one, which in a chain of rows needs the row before, there is no exchange between lanes. */
+    /* Solves a row with a warp. The lanes share the entries, and subtract as far as elements are known. In
+     * a chain of rows the last elements become known one by one, each soon before the next. All lanes
+     * wait for each of these together, so that there is no exchange after the last one. */
     __device__ void solve_alone(int local, const row_found &row, piece<T> own) const
     {
         static_assert(Lanes == warp_lanes, "a row a warp");
-        enum { AT_ONCE = 4 };
+        enum { ONE_BY_ONE = 4, AT_ONCE = 4 };
         for (int left = (int)(row.end - (uint32_t)row.begin), begin = 0; left > 0; left -= Lanes, begin += Lanes) {
-            const int count = left > Lanes ? Lanes : left - 1;
+            const int shared_out = left > Lanes ? Lanes : left > ONE_BY_ONE ? left - ONE_BY_ONE : 0;
             piece<T> next = {};
             if (part < left - Lanes) {
                 next.col = t.col[row.begin + begin + Lanes + part];
                 next.val = t.val[row.begin + begin + Lanes + part];
             }
-            const int32_t last_col = __shfl_sync(0xffffffffu, own.col, count % Lanes);
-            const T last_val = __shfl_sync(0xffffffffu, own.val, count % Lanes);
-            bool waits = part < count;
+            bool waits = part < shared_out;
             T product = 0;
-            for (int done = 0; done < count;) {
+            for (int done = 0; done < shared_out;) {
                 if (waits) {
                     const word_for<T> word = look(own.col);
                     waits = is_unknown<T>(word);
                     product = own.val * value_of<T>(word);
                 }
                 const unsigned missing = __ballot_sync(0xffffffffu, waits);
-                const int known = missing != 0 ? __ffs((int)missing) - 1 : count;
+                const int known = missing != 0 ? __ffs((int)missing) - 1 : shared_out;
                 /* 0 in lanes that the last step may add: from known on, and from the end of the warp at
                  * most the first done % AT_ONCE */
                 const T term = part >= done && part < known ? product : 0;
                 for (; done < known; done += AT_ONCE)
 #pragma unroll
                     for (int i = 0; i < AT_ONCE; i++)
-                        own.sum -= __shfl_sync(0xffffffffu, term, (unsigned)(done + i) % warp_lanes);
+                        own.sum -= from_lane(term, done + i);
                 done = known;
             }
-            if (left <= Lanes)
-                own.sum -= last_val * value_of<T>(await(last_col));
+            int32_t col = from_lane(own.col, shared_out);
+            T val = from_lane(own.val, shared_out);
+            for (int i = shared_out; i < left && i < Lanes; i++) {
+                const int32_t col_after = from_lane(own.col, i + 1);
+                const T val_after = from_lane(own.val, i + 1);
+                own.sum -= val * value_of<T>(await(col));
+                col = col_after;
+                val = val_after;
+            }
             own.col = next.col;
             own.val = next.val;
         }
@@ -276,8 +288,8 @@ template <typename T, int Lanes, int Threads> struct solver {
             }
 #pragma unroll 8 /* registers */
             for (int lane = 0; lane < Lanes; lane++) {
-                const T from_lane = Lanes == 1 ? subtracted : __shfl_sync(0xffffffffu, subtracted, leader + lane);
-                own.sum = mine ? own.sum - from_lane : own.sum;
+                const T term = Lanes == 1 ? subtracted : from_lane(subtracted, leader + lane);
+                own.sum = mine ? own.sum - term : own.sum;
             }
             if (mine && ends) {
                 state = IDLE;
