@@ -43,9 +43,10 @@ struct precond_coefficients {
 
 void precond_chebyshev_steps(double lowest, double highest, int degree, struct precond_coefficients *step);
 
-/* Rows of a triangle that a block of a GPU solves: positions begin to end - 1. gate: a row of an earlier
- * tile that is solved some levels before; -1: none. inside: whether rows may need others of the tile.
- * The column of such an entry is stored as -1 - (position - begin), that of others as it is. */
+/* Rows of a triangle that a block of a GPU solves: positions begin to end - 1. gate: a row of an
+ * earlier tile that is solved some levels before; -1: none. inside: whether rows may need others
+ * of the tile. The column of such an entry is stored as -1 - (position - begin), that of others
+ * as it is. */
 struct precond_tile {
     int32_t begin, end, gate, inside;
 };
@@ -80,9 +81,9 @@ spmv_status precond_blocks_cuda(spmv_context *ctx, spmv_type type, const struct 
 spmv_status precond_step_cuda(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
-/* The same for all rows, in one launch. Before it all bits of out are 1, and *drawn is 0. Afterwards this
- * holds for blank and *drawn_next, which are those of the other triangle. blank may equal in; out may
- * not. */
+/* The same for all rows, in one launch. Before it all bits of out are 1, and *drawn is 0.
+ * Afterwards this holds for blank and *drawn_next, which are those of the other triangle. blank
+ * may equal in; out may not. */
 spmv_status precond_triangle_cuda(spmv_context *ctx, spmv_type type, const struct precond_triangle *triangle,
                                   const void *in, void *out, void *blank) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 

@@ -1,15 +1,15 @@
 /* A preconditioner M = L U of two sparse triangles: each application solves L y = r and U z = y.
  *
  * Row i of a triangle needs the rows in its pattern, so rows are solved by levels, all rows of a
- * level at once. Levels are cut into tiles: a large level into several, and small levels that follow
- * each other make up one. On omp, threads take tiles in order, each after the levels before its own
- * are done. No thread waits for a thread that holds no tile, so a descheduled thread delays little.
- * A matrix with long chains (a banded one) is solved by one thread, in the matrix's own order, with
- * the same arithmetic and so the same bits. On the GPU, a triangle is one launch, whose blocks take
- * tiles in order; a row waits for the elements that it needs (precond_triangles_cuda.cu). Traffic an
- * application: both triangles (12 bytes an entry in f64) and 5 vectors, on a GPU 7. Levels: E.
- * Anderson, Y. Saad, "Solving sparse triangular linear systems on parallel computers", Int. J. High
- * Speed Computing 1, 1989; Saad 2003, section 11.6.
+ * level at once. Levels are cut into tiles: a large level into several, and small levels that
+ * follow each other make up one. On omp, threads take tiles in order, each after the levels
+ * before its own are done. No thread waits for a thread that holds no tile, so a descheduled
+ * thread delays little. A matrix with long chains (a banded one) is solved by one thread, in the
+ * matrix's own order, with the same arithmetic and so the same bits. On the GPU, a triangle is
+ * one launch, whose blocks take tiles in order; a row waits for the elements that it needs
+ * (precond_triangles_cuda.cu). Traffic an application: both triangles (12 bytes an entry in f64)
+ * and 5 vectors, on a GPU 7. Levels: E. Anderson, Y. Saad, "Solving sparse triangular linear
+ * systems on parallel computers", Int. J. High Speed Computing 1, 1989; Saad 2003, section 11.6.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -24,20 +24,20 @@
 #include "solvers/precond/precond_loops.h"
 #include "solvers/precond/precond_triangles.h"
 
-/* WORTH_A_TEAM: with fewer entries, or with most entries in small levels, one thread is faster than
- * waking the others. THREADS_WORTH: fewer threads gain nothing over one thread that solves in the
- * matrix's own order. GATE_LARGE, GATE_SMALL: a tile on a GPU waits for its elements one by one once a
- * row so many levels before its own is solved, some 1 us ahead. */
+/* WORTH_A_TEAM: with fewer entries, or with most entries in small levels, one thread is faster
+ * than waking the others. THREADS_WORTH: fewer threads gain nothing over one thread that solves
+ * in the matrix's own order. GATE_LARGE, GATE_SMALL: a tile on a GPU waits for its elements one
+ * by one once a row so many levels before its own is solved, some 1 us ahead. */
 enum { WORTH_A_TEAM = 2 * TEAM_WORTH_AWAKE, THREADS_WORTH = 4, GATE_LARGE = 3, GATE_SMALL = 16 };
 
-/* How levels are cut into tiles. A level with at least `large` entries is cut into tiles of `least`
- * entries, or more so that it has at most `share` tiles. Other levels that follow each other become one
- * tile, of at most `rows` rows.
+/* How levels are cut into tiles. A level with at least `large` entries is cut into tiles of
+ * `least` entries, or more so that it has at most `share` tiles. Other levels that follow each
+ * other become one tile, of at most `rows` rows.
  *
- * Host: large levels are those that threads share, which wait for each other about 0.5 us; a tile is
- * some microseconds of work. GPU: a large level would take a single multiprocessor longer than the 0.5
- * us that one waits for another. A tile is one or two steps of a block. The elements of `rows` rows are in
- * a block's shared memory. */
+ * Host: large levels are those that threads share, which wait for each other about 0.5 us; a tile
+ * is some microseconds of work. GPU: a large level would take a single multiprocessor longer than
+ * the 0.5 us that one waits for another. A tile is one or two steps of a block. The elements of
+ * `rows` rows are in a block's shared memory. */
 #ifndef CUDA_WIDE_LEVEL /* tests use a smaller value */
 #define CUDA_WIDE_LEVEL 512
 #endif
@@ -54,8 +54,8 @@ struct solve {
     struct tile *tile;
 };
 
-/* Positions begin to end - 1, the first one in `level`. They may begin when `after` tiles are done. many:
- * of levels that are not large. */
+/* Positions begin to end - 1, the first one in `level`. They may begin when `after` tiles are
+ * done. many: of levels that are not large. */
 struct tile {
     int64_t begin, end, after, level;
     bool many;
@@ -241,9 +241,9 @@ done:
     return st;
 }
 
-/* Puts the entries of each row in the order of the positions of their columns, which is that in which a
- * solve knows the elements. So a row that waits for an element has subtracted nearly all others. All
- * backends add in this order. position: room for a number for each row, which is set. */
+/* Puts the entries of each row in the order of the positions of their columns, which is that in
+ * which a solve knows the elements. So a row that waits for an element has subtracted nearly all
+ * others. All backends add in this order. position: room for a number for each row, which is set. */
 static spmv_status order_entries(spmv_context *ctx, const int32_t *row, int32_t *position, struct host_rows *triangle)
 {
     const int64_t n = triangle->rows;
@@ -365,7 +365,8 @@ static void destroy(void *self)
     host_free(f);
 }
 
-/* The triangle's entries in the order of its levels, with the diagonal stored separately, in type. */
+/* The triangle's entries in the order of its levels, with the diagonal stored separately, in
+ * type. */
 struct ordered {
     spmv_type type;
     int64_t *ptr;
@@ -465,8 +466,8 @@ static void point_into_tiles(const struct solve *s, const int32_t *position, str
     }
 }
 
-/* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. position: of each
- * row, used for a GPU. */
+/* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. position:
+ * of each row, used for a GPU. */
 static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, const int32_t *row,
                         const int32_t *position, struct solve *s)
 {

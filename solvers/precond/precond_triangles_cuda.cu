@@ -2,36 +2,40 @@
  *
  *     out_i = (in_i - sum of val out_col) inverse_i,    the sum in the order of the row
  *
- * Rows are solved in the order of their levels. A group of lanes has a row: each lane waits for the
- * element of out that its entry needs, and multiplies. When all lanes have their products, the first
- * one subtracts them in the order of the row, as the host does. There is no barrier between levels.
+ * Rows are solved in the order of their levels. A group of lanes has a row: each lane waits for
+ * the element of out that its entry needs, and multiplies. When all lanes have their products,
+ * the first one subtracts them in the order of the row, as the host does. There is no barrier
+ * between levels.
  *
  * Words: an element of out that is not yet known has all bits set, which is not the result of any
  * row (`word_of`). So one load shows whether an element is known, and which value it has. No word
- * guards data elsewhere, and relaxed accesses suffice. A launch expects out in this state. It sets
- * `blank` to it, which is the out of the other triangle: each row does so for its own element, after
- * reading in, so blank may be in. So there is nothing to count or to clear between applications.
+ * guards data elsewhere, and relaxed accesses suffice. A launch expects out in this state. It
+ * sets `blank` to it, which is the out of the other triangle: each row does so for its own
+ * element, after reading in, so blank may be in. So there is nothing to count or to clear between
+ * applications.
  *
  * Tiles: blocks take tiles of rows in order. Where levels are small, a tile has many of them, and
  * elements of the same tile are read from shared memory, which takes a tenth of an access to the
- * second-level cache. Other elements are read from there. Where levels are large, a tile is a part
- * of one.
+ * second-level cache. Other elements are read from there. Where levels are large, a tile is a
+ * part of one.
  *
- * Factors with fill-in have a few long rows in a level, down to one. In a tile of such levels a warp
- * has a row, so what counts is the time from one row to the next: a load from shared memory, a
- * product and a difference, without an exchange between lanes (`solve_alone`).
+ * Factors with fill-in have a few long rows in a level, down to one. In a tile of such levels a
+ * warp has a row, so what counts is the time from one row to the next: a load from shared memory,
+ * a product and a difference, without an exchange between lanes (`solve_alone`).
  *
- * Polling loads of all waiting warps would delay each other. So a tile first waits for one row some
- * levels before its own, its gate, with a single load for each warp. Meanwhile its entries are loaded.
+ * Polling loads of all waiting warps would delay each other. So a tile first waits for one row
+ * some levels before its own, its gate, with a single load for each warp. Meanwhile its entries
+ * are loaded.
  *
- * Progress: a tile's number is drawn from a counter, so tiles with smaller numbers belong to blocks
- * that run or have finished, and a tile needs no other ones (as in device/lookback.cuh). In a tile,
- * a warp takes rows in their order, and a waiting group does not keep other groups of its warp from
- * going on. So the first row that is not solved is always in progress, and waits for nothing.
+ * Progress: a tile's number is drawn from a counter, so tiles with smaller numbers belong to
+ * blocks that run or have finished, and a tile needs no other ones (as in device/lookback.cuh).
+ * In a tile, a warp takes rows in their order, and a waiting group does not keep other groups of
+ * its warp from going on. So the first row that is not solved is always in progress, and waits
+ * for nothing.
  *
  * Sources: W. Liu, A. Li, J. Hogg, I. S. Duff, B. Vinter, "A synchronization-free algorithm for
- * parallel sparse triangular solves", Euro-Par 2016; J. Su et al., "CapelliniSpTRSV: a thread-level
- * synchronization-free sparse triangular solve on GPUs", ICPP 2020.
+ * parallel sparse triangular solves", Euro-Par 2016; J. Su et al., "CapelliniSpTRSV: a
+ * thread-level synchronization-free sparse triangular solve on GPUs", ICPP 2020.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <type_traits>
@@ -102,8 +106,9 @@ template <typename T> struct triangle {
     word_for<T> *out, *blank;
 };
 
-/* A row as loaded: its number, where its entries begin, and the lower bits of where they end. number < 0:
- * there is no row. Nothing is computed from it before it is needed, which would wait for the loads. */
+/* A row as loaded: its number, where its entries begin, and the lower bits of where they end.
+ * number < 0: there is no row. Nothing is computed from it before it is needed, which would wait
+ * for the loads. */
 struct row_found {
     int64_t begin;
     uint32_t end;
@@ -164,8 +169,8 @@ template <typename T, int Lanes, int Threads> struct solver {
         return col < 0 ? shared.read(-1 - col) : load_relaxed(t.out + col);
     }
 
-    /* The bit of a group's last lane, if all its lanes are in `lanes`: all bits of a group are 1 if its
-     * last one is and adding 1 to the others carries into it. */
+    /* The bit of a group's last lane, if all its lanes are in `lanes`: all bits of a group are 1
+     * if its last one is and adding 1 to the others carries into it. */
     static __device__ unsigned complete(unsigned lanes)
     {
         constexpr unsigned first = Lanes == 32 ? 1u : 0xffffffffu / ((1u << Lanes % 32) - 1u),
@@ -195,9 +200,10 @@ template <typename T, int Lanes, int Threads> struct solver {
         store_relaxed(t.out + row.number, word);
     }
 
-    /* Solves a row with a warp. The lanes share the entries, and subtract as far as elements are known. In
-     * a chain of rows the last elements become known one by one, each soon before the next. All lanes
-     * wait for each of these together, so that there is no exchange after the last one. */
+    /* Solves a row with a warp. The lanes share the entries, and subtract as far as elements are
+     * known. In a chain of rows the last elements become known one by one, each soon before the
+     * next. All lanes wait for each of these together, so that there is no exchange after the
+     * last one. */
     __device__ void solve_alone(int local, const row_found &row, piece<T> own) const
     {
         static_assert(Lanes == warp_lanes, "a row a warp");
@@ -219,8 +225,8 @@ template <typename T, int Lanes, int Threads> struct solver {
                 }
                 const unsigned missing = __ballot_sync(0xffffffffu, waits);
                 const int known = missing != 0 ? __ffs((int)missing) - 1 : shared_out;
-                /* 0 in lanes that the last step may add: from known on, and from the end of the warp at
-                 * most the first done % AT_ONCE */
+                /* 0 in lanes that the last step may add: from known on, and from the end of the
+                 * warp at most the first done % AT_ONCE */
                 const T term = part >= done && part < known ? product : 0;
                 for (; done < known; done += AT_ONCE)
 #pragma unroll

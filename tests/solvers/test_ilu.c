@@ -306,8 +306,8 @@ static void replaced_pivots(void **state)
 
 /* --------------------------------------------------------------------- bits */
 
-/* A row of U subtracts the elements that are solved first, those of the last rows: (2^60 - 2^60) - 1, where
- * (2^60 - 1) - 2^60 would be rounded to 0. */
+/* A row of U subtracts the elements that are solved first, those of the last rows: (2^60 - 2^60)
+ * - 1, where (2^60 - 1) - 2^60 would be rounded to 0. */
 static void order_of_sums(void **state)
 {
     spmv_context *ctx = *state;
@@ -321,8 +321,8 @@ static void order_of_sums(void **state)
     release(&a);
 }
 
-/* Both kinds with 1, 2 and 5 threads, on a grid whose levels threads share, and on a large matrix, for ilut
- * without a diagonal: ilu0 of such a matrix is refused. */
+/* Both kinds with 1, 2 and 5 threads, on a grid whose levels threads share, and on a large
+ * matrix, for ilut without a diagonal: ilu0 of such a matrix is refused. */
 static void same_bits(void **state)
 {
     (void)state;

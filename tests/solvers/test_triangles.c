@@ -1,7 +1,7 @@
-/* The solve of a triangle on a GPU (precond_triangles_cuda.cu) against the loop of the host, bit for
- * bit: groups of 1 to 32 lanes, chains, wide levels and long rows, tiles of many levels and of parts
- * of one, and numbers that look like an unknown one. Then whole preconditioners against those of
- * ref.
+/* The solve of a triangle on a GPU (precond_triangles_cuda.cu) against the loop of the host, bit
+ * for bit: groups of 1 to 32 lanes, chains, wide levels and long rows, tiles of many levels and
+ * of parts of one, and numbers that look like an unknown one. Then whole preconditioners against
+ * those of ref.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -13,8 +13,8 @@
 #include "tests/emulated_gpu/cuda_runtime_api.h"
 #endif
 
-/* A triangle on the host, and its tiles. far: the columns of entries in the tile of their row are stored as
- * places in it. */
+/* A triangle on the host, and its tiles. far: the columns of entries in the tile of their row are
+ * stored as places in it. */
 struct built {
     spmv_type type;
     int64_t n, entries, tiles;
@@ -193,8 +193,8 @@ static void one_small_triangle(void **state)
 
 /* ------------------------------------------------------------ preconditioners */
 
-/* Two launches an application, and the bits of ref, which have those of every backend. The grids have
- * large levels between small ones; those of the last matrix are all small. */
+/* Two launches an application, and the bits of ref, which have those of every backend. The grids
+ * have large levels between small ones; those of the last matrix are all small. */
 static void as_on_ref(void **state)
 {
     spmv_context *ctx = *state, *ref = support_context_on(SPMV_BACKEND_REF, 0);
