@@ -238,5 +238,71 @@ static void as_on_ref(void **state)
     spmv_context_destroy(ref);
 }
 
-SUPPORT_MAIN_OR_BRIEF((with_context(one_small_triangle)), with_context(as_on_the_host),
-                      with_context(one_small_triangle), with_context(as_on_ref))
+/* ------------------------------------------------------------- beside other work */
+
+static bool repeat_often;
+
+/* Applications in two contexts at a time, whose blocks share the multiprocessors and wait for
+ * blocks of their own launch. Each time the same bits. */
+static void beside_each_other(void **state)
+{
+    enum { CONTEXTS = 2 };
+    (void)state;
+    static const char *const systems[CONTEXTS] = {SLOW ? "convdiff2d:12,0.7" : "convdiff2d:150,0.7",
+                                                  SLOW ? "convdiff3d:5,0.7" : "convdiff3d:40,0.7"};
+    const int repeats = repeat_often ? 200 : SLOW ? 2 : 20;
+    for (int kind = 0; kind < 2; kind++) {
+        spmv_context *ctx[CONTEXTS];
+        spmv_preconditioner *m[CONTEXTS] = {NULL, NULL};
+        void *r[CONTEXTS], *z[CONTEXTS], *first[CONTEXTS], *again[CONTEXTS];
+        int64_t bytes[CONTEXTS];
+        for (int c = 0; c < CONTEXTS; c++) {
+            ctx[c] = support_context();
+            spmv_matrix *matrix = NULL;
+            spmv_csr a;
+            assert_ok(ctx[c], spmv_matrix_generate(ctx[c], systems[c], SPMV_F64, &matrix));
+            spmv_matrix_view(matrix, &a);
+            assert_ok(ctx[c], spmv_preconditioner_create(ctx[c], kind == 0 ? "ilu0" : "ilut", &a, NULL, &m[c]));
+            bytes[c] = a.rows * 8;
+            first[c] = support_zeros(a.rows, sizeof(double));
+            again[c] = support_zeros(a.rows, sizeof(double));
+            for (int64_t i = 0; i < a.rows; i++)
+                ((double *)first[c])[i] = (double)(i % 97) - 48;
+            r[c] = support_upload(ctx[c], first[c], bytes[c]);
+            z[c] = support_upload(ctx[c], first[c], bytes[c]);
+            assert_ok(ctx[c], spmv_preconditioner_apply(m[c], r[c], z[c]));
+            assert_ok(ctx[c], spmv_download(ctx[c], z[c], first[c], bytes[c]));
+            spmv_matrix_destroy(matrix);
+        }
+        for (int repeat = 0; repeat < repeats; repeat++) {
+            for (int times = 0; times < 3; times++) /* queued */
+                for (int c = 0; c < CONTEXTS; c++)
+                    assert_ok(ctx[c], spmv_preconditioner_apply(m[c], r[c], z[c]));
+            for (int c = 0; c < CONTEXTS; c++) {
+                assert_ok(ctx[c], spmv_download(ctx[c], z[c], again[c], bytes[c]));
+                assert_memory_equal(again[c], first[c], (size_t)bytes[c]);
+            }
+        }
+        for (int c = 0; c < CONTEXTS; c++) {
+            support_free_in(ctx[c], r[c], z[c]);
+            support_free(first[c], again[c]);
+            spmv_preconditioner_destroy(m[c]);
+            spmv_context_destroy(ctx[c]);
+        }
+    }
+}
+
+/* "brief": the kernels once, for the checkers of the toolkit; "repeat": many applications in two
+ * contexts only. */
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    repeat_often = support_mode(argc, argv, "repeat");
+    const struct CMUnitTest some[] = {with_context(one_small_triangle)};
+    const struct CMUnitTest repeats[] = {cmocka_unit_test(beside_each_other)};
+    const struct CMUnitTest tests[] = {with_context(as_on_the_host), with_context(one_small_triangle),
+                                       with_context(as_on_ref), cmocka_unit_test(beside_each_other)};
+    return support_brief(argc, argv) ? cmocka_run_group_tests(some, NULL, NULL)
+           : repeat_often            ? cmocka_run_group_tests(repeats, NULL, NULL)
+                                     : cmocka_run_group_tests(tests, NULL, NULL);
+}
