@@ -121,6 +121,14 @@ template <typename T> struct piece {
     T val, sum, inverse;
 };
 
+/* On a host that emulates a GPU, another warp goes on. */
+__device__ inline void let_others_run()
+{
+#ifndef __CUDA_ARCH__
+    __syncwarp();
+#endif
+}
+
 /* Of a lane, whose number is taken modulo the lanes of a warp. */
 template <typename X> __device__ X from_lane(X x, int lane)
 {
@@ -184,10 +192,10 @@ template <typename T, int Lanes, int Threads> struct solver {
         word_for<T> word;
         if (col < 0)
             while (is_unknown<T>(word = shared.read(-1 - col)))
-                __syncwarp(); /* an emulated GPU runs another warp */
+                let_others_run();
         else
             while (is_unknown<T>(word = load_relaxed(t.out + col)))
-                __syncwarp();
+                let_others_run();
         return word;
     }
 
@@ -200,51 +208,61 @@ template <typename T, int Lanes, int Threads> struct solver {
         store_relaxed(t.out + row.number, word);
     }
 
-    /* Solves a row with a warp. The lanes share the entries, and subtract as far as elements are
-     * known. In a chain of rows the last elements become known one by one, each soon before the
-     * next. All lanes wait for each of these together, so that there is no exchange after the
-     * last one. */
+    /* Subtracts the products of the first `count` lanes from the sum of each lane, in order, each
+     * as soon as its element is known. For all lanes of a warp. */
+    __device__ void subtract(int count, piece<T> *own) const
+    {
+        enum { AT_ONCE = 4 };
+        bool waits = part < count;
+        T product = 0;
+        for (int done = 0; done < count;) {
+            if (waits) {
+                const word_for<T> word = look(own->col);
+                waits = is_unknown<T>(word);
+                product = own->val * value_of<T>(word);
+            }
+            const unsigned missing = __ballot_sync(0xffffffffu, waits);
+            const int known = missing != 0 ? __ffs((int)missing) - 1 : count;
+            /* 0 in lanes that the last step may add: from known on, and from the end of the warp at
+             * most the first done % AT_ONCE */
+            const T term = part >= done && part < known ? product : 0;
+            for (; done < known; done += AT_ONCE)
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; i++)
+                    own->sum -= from_lane(term, done + i);
+            done = known;
+        }
+    }
+
+    /* Solves a row with a warp. The lanes share the entries. In a chain of rows the last elements
+     * become known one by one, each soon before the next. All lanes wait for each of these
+     * together, so that there is no exchange after the last one. */
     __device__ void solve_alone(int local, const row_found &row, piece<T> own) const
     {
         static_assert(Lanes == warp_lanes, "a row a warp");
-        enum { ONE_BY_ONE = 4, AT_ONCE = 4 };
-        for (int left = (int)(row.end - (uint32_t)row.begin), begin = 0; left > 0; left -= Lanes, begin += Lanes) {
-            const int shared_out = left > Lanes ? Lanes : left > ONE_BY_ONE ? left - ONE_BY_ONE : 0;
+        enum { ONE_BY_ONE = 4 };
+        int64_t k = row.begin + part + Lanes; /* the entry after own */
+        int left = (int)(row.end - (uint32_t)row.begin);
+        for (; left > Lanes; left -= Lanes, k += Lanes) {
             piece<T> next = {};
             if (part < left - Lanes) {
-                next.col = t.col[row.begin + begin + Lanes + part];
-                next.val = t.val[row.begin + begin + Lanes + part];
+                next.col = t.col[k];
+                next.val = t.val[k];
             }
-            bool waits = part < shared_out;
-            T product = 0;
-            for (int done = 0; done < shared_out;) {
-                if (waits) {
-                    const word_for<T> word = look(own.col);
-                    waits = is_unknown<T>(word);
-                    product = own.val * value_of<T>(word);
-                }
-                const unsigned missing = __ballot_sync(0xffffffffu, waits);
-                const int known = missing != 0 ? __ffs((int)missing) - 1 : shared_out;
-                /* 0 in lanes that the last step may add: from known on, and from the end of the
-                 * warp at most the first done % AT_ONCE */
-                const T term = part >= done && part < known ? product : 0;
-                for (; done < known; done += AT_ONCE)
-#pragma unroll
-                    for (int i = 0; i < AT_ONCE; i++)
-                        own.sum -= from_lane(term, done + i);
-                done = known;
-            }
-            int32_t col = from_lane(own.col, shared_out);
-            T val = from_lane(own.val, shared_out);
-            for (int i = shared_out; i < left && i < Lanes; i++) {
-                const int32_t col_after = from_lane(own.col, i + 1);
-                const T val_after = from_lane(own.val, i + 1);
-                own.sum -= val * value_of<T>(await(col));
-                col = col_after;
-                val = val_after;
-            }
+            subtract(Lanes, &own);
             own.col = next.col;
             own.val = next.val;
+        }
+        const int first = left > ONE_BY_ONE ? left - ONE_BY_ONE : 0;
+        subtract(first, &own);
+        int32_t col = from_lane(own.col, first);
+        T val = from_lane(own.val, first);
+        for (int i = first; i < left; i++) {
+            const int32_t col_after = from_lane(own.col, i + 1);
+            const T val_after = from_lane(own.val, i + 1);
+            own.sum -= val * value_of<T>(await(col));
+            col = col_after;
+            val = val_after;
         }
         if (part == 0)
             publish(local, row, own);
