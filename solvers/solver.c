@@ -262,9 +262,10 @@ static void drop_resorts(spmv_solver *s)
 /* Makes the preconditioner of this name, or for "auto" the one that has won a race with other values. */
 static spmv_status make_precond(spmv_solver *s, const char *name)
 {
-    if (s->settled && (s->solver == &krylov_cg || s->solver == &krylov_gmres) && choice_is_auto(name) &&
-        s->verdict[0] != '\0' && solver_make_precond(s, s->solver, s->verdict, &s->precond) == SPMV_OK) {
+    if (s->settled && s->solver == s->began && choice_is_auto(name) && s->verdict[0] != '\0' &&
+        solver_make_precond(s, s->won, s->verdict, &s->precond) == SPMV_OK) {
         snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
+        solver_take_verdict(s);
         return SPMV_OK;
     }
     s->settled = false;

@@ -350,6 +350,11 @@ spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver
     return solver_fail_limit(c);
 }
 
+spmv_status solver_run_or_race(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond)
+{
+    return solver_races(c->s, solver, precond) ? solver_race(c, solver) : solver_run_share(c, solver, precond);
+}
+
 /* The relative residual reached, for the reason of the next solver. */
 static double relative_residual(const struct chain *c)
 {
@@ -366,7 +371,7 @@ static spmv_status go_on_with_minres(struct chain *c, spmv_status st)
              "conjugate gradients found at iteration %lld that the matrix is not positive definite",
              (long long)c->result->iterations);
     const spmv_preconditioner *const precond = s->used_precond;
-    st = solver_run_share(c, &krylov_minres, precond);
+    st = solver_run_or_race(c, &krylov_minres, precond);
     if (st != SPMV_ERROR_INCONSISTENT || !c->from_zero || iterations_left(c) <= 0)
         return st;
     /* the x of cg may have grown along a null vector, where it stays */

@@ -45,10 +45,11 @@ struct spmv_solver {
     bool components_known;         /* null_space_find has looked for components */
     struct direct *direct;
     spmv_preconditioner *precond; /* NULL: could not be made */
-    /* of a race (solver_race.c): the other preconditioner; whether it has ended, and the name of
-     * the one that won, which is then precond */
+    /* of a race (solver_race.c): the other preconditioner; whether it has ended; the solver that had been
+     * chosen, the one that won and the name of its preconditioner, which are then solver and precond */
     spmv_preconditioner *rival;
     bool settled;
+    const struct krylov_solver *began, *won;
     char verdict[PRECOND_NAME], why_verdict[PRECOND_SENTENCE];
     /* made when others fail; NULL: not made yet. simple: jacobi or none */
     spmv_preconditioner *simple, *none, *ilut[SOLVER_RESORTS];
@@ -102,6 +103,9 @@ spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan);
  * not host memory: 0. */
 int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver);
 
+/* What the solver needs a preconditioner for. */
+enum precond_for solver_purpose(const struct krylov_solver *solver);
+
 /* Makes a preconditioner for the solver from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */
 spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solver, const char *name,
@@ -138,10 +142,13 @@ struct chain {
     struct judge *judge; /* that may stop the solver that runs; NULL: none */
 };
 
-/* Whether two preconditioners race; a solve of one right-hand side with both. SPMV_CANCELLED: by the
- * caller. */
-bool solver_races(const spmv_solver *s);
-spmv_status solver_race(struct chain *c);
+/* Whether this solver, with this preconditioner, races against another one; such a solve of one right-hand
+ * side. SPMV_CANCELLED: by the caller. */
+bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond);
+spmv_status solver_race(struct chain *c, const struct krylov_solver *solver);
+
+/* Makes the solver that won the one that begins, with the reason. */
+void solver_take_verdict(spmv_solver *s);
 
 /* SPMV_ERROR_ITERATIONS, also in the result, for a solve that a judge has stopped. */
 spmv_status solver_fail_limit(const struct chain *c);
@@ -155,6 +162,9 @@ bool solver_may_follow(const spmv_solver *s, spmv_status st);
 
 /* The same, for no more than its share of the iterations if another one may follow. */
 spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond);
+
+/* The same, or a race. */
+spmv_status solver_run_or_race(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond);
 
 /* Runs the solvers that follow one that ended with st. */
 spmv_status solver_follow(struct chain *c, spmv_status st);

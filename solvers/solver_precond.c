@@ -165,8 +165,7 @@ static spmv_status make_unsymmetric(spmv_context *ctx, const char *name, const s
     return make_prepared(ctx, name, a, &o, made);
 }
 
-/* What the solver needs. */
-static enum precond_for purpose_of(const struct krylov_solver *solver)
+enum precond_for solver_purpose(const struct krylov_solver *solver)
 {
     return solver == &krylov_cg       ? PRECOND_FOR_CG
            : solver == &krylov_minres ? PRECOND_FOR_MINRES
@@ -268,7 +267,7 @@ spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solv
     const bool aside = memory_take(room);
     if (choice_is_auto(s->options.precond))
         context_budget(s->ctx, precond_most_work(&s->a));
-    const spmv_status st = make_precond(s, purpose_of(solver), name, made);
+    const spmv_status st = make_precond(s, solver_purpose(solver), name, made);
     context_budget(s->ctx, 0);
     if (aside)
         memory_give(room);

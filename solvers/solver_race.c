@@ -1,6 +1,6 @@
-/* A race between two preconditioners of conjugate gradients or of gmres, under "auto". Facts of a matrix
- * predict the iterations with a preconditioner badly; the residuals of a solve do so better. The
- * table of precond_choose.c names the preconditioner that begins, and its rival.
+/* A race between two preconditioners under "auto": of conjugate gradients, of gmres, or of minres against
+ * gmres with ilut. Facts of a matrix predict the iterations badly; the residuals of a solve do so better.
+ * The table of precond_choose.c names the preconditioner that begins, and its rival.
  *
  * The first one runs until its work is that of the rival's set-up. Where the residuals then predict
  * that it has more work to do than the rival needs for all, the rival is made and goes on from the x
@@ -8,7 +8,7 @@
  * judged in the same way. So at most some twice the work of the better one is done, whatever the
  * matrix (ski rental: A. Karlin, M. Manasse, L. Rudolph and D. Sleator, "Competitive snoopy
  * caching", Algorithmica 3, 1988). They take turns, each with twice the work of the turn before,
- * until one ends.
+ * until one ends. If the rival cannot be made or fails, the first one goes on.
  *
  * Work is counted, never timed (precond_costs.h). So a solve has the same bits in every run, for any number of
  * threads.
@@ -100,6 +100,7 @@ int judge_show(int64_t iteration, double residual, const void *x, void *user)
 /* One of the two. */
 struct runner {
     const char *name;
+    const struct krylov_solver *solver;
     spmv_preconditioner **precond; /* in the solver */
     struct precond_cost cost;
     double spent, left; /* work; left: by the last verdict */
@@ -113,16 +114,32 @@ static const double LOADING = 9000;
 /* Residuals of other right-hand sides may fall more slowly than expected. */
 static const double MARGIN = 1.3;
 
-static struct runner runner_of(const spmv_solver *s, const char *name, spmv_preconditioner **precond)
+/* What runs against this solver with this preconditioner; NULL: nothing. On a GPU, making ilut takes as long as
+ * very many iterations of minres. */
+static const char *rival_of(const spmv_solver *s, const struct krylov_solver *solver,
+                            const spmv_preconditioner *precond)
+{
+    if (solver == &krylov_minres)
+        return context_on_device(s->ctx) ? NULL : "ilut";
+    return solver == &krylov_cg || solver == &krylov_gmres ? precond_rival(precond) : NULL;
+}
+
+/* first: the solver that begins. */
+static struct runner runner_of(const spmv_solver *s, const struct krylov_solver *first, const char *name,
+                               spmv_preconditioner **precond)
 {
     const bool gpu = context_on_device(s->ctx);
-    struct precond_cost cost = precond_cost(gpu, s->solver == &krylov_gmres, name, s->a.rows, s->a.nnz, false);
+    struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, s->a.rows, s->a.nnz, false);
     const double expected = precond_expected(s->precond);
-    if (cost.setup == 0 && expected > 0)
+    if (cost.setup == 0 && expected > 0 && first != &krylov_minres)
         cost.steps = MARGIN * expected;
     if (cost.setup > 0 && gpu)
         cost.setup += LOADING;
-    return (struct runner){.name = name, .precond = precond, .cost = cost, .left = INFINITY};
+    return (struct runner){.name = name,
+                           .solver = first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first,
+                           .precond = precond,
+                           .cost = cost,
+                           .left = INFINITY};
 }
 
 /* As many iterations as this work is, at least some. */
@@ -140,7 +157,7 @@ static spmv_status turn(struct chain *c, struct runner *r, double work, double m
     struct judge judge = judge_of(s->options.on_iteration, s->options.user, c->result, before,
                                   iterations_of(work, &r->cost), most / r->cost.step);
     c->judge = &judge;
-    const spmv_status st = solver_run(c, s->solver, *r->precond, c->most - before);
+    const spmv_status st = solver_run(c, r->solver, *r->precond, c->most - before);
     c->judge = NULL;
     *stopped = judge.stopped && st == SPMV_CANCELLED;
     r->spent += (double)(c->result->iterations - before) * r->cost.step;
@@ -159,12 +176,21 @@ static void write_left(const struct runner *r, char text[64])
         snprintf(text, 64, "the residual did not fall");
 }
 
+void solver_take_verdict(spmv_solver *s)
+{
+    if (s->won != s->solver)
+        snprintf(s->why, sizeof s->why, "found while solving: it takes less work than %s", s->solver->name);
+    s->solver = s->won;
+}
+
 /* The verdict: the solver keeps the winner, and the reason. The other one is destroyed. */
 static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
     char left[64];
     write_left(loser, left);
     spmv_preconditioner *const best = *winner->precond, *const other = *loser->precond;
+    s->began = s->solver;
+    s->won = winner->solver;
     s->precond = best;
     s->rival = NULL;
     s->settled = true;
@@ -173,13 +199,15 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
              "found while solving: after %lld iterations with %s %s; with %s it took %lld in all",
              (long long)loser->iterations, loser->name, left, winner->name, (long long)winner->iterations);
     snprintf(best->why, sizeof best->why, "%s", s->why_verdict);
+    solver_take_verdict(s);
+    snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
     spmv_preconditioner_destroy(other); /* at the end of the solve, if that began with it */
 }
 
-bool solver_races(const spmv_solver *s)
+bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
-    return !s->settled && (s->solver == &krylov_cg || s->solver == &krylov_gmres) && s->precond != NULL &&
-           precond_rival(s->precond) != NULL && solver_may_follow(s, SPMV_ERROR_ITERATIONS);
+    return !s->settled && precond != NULL && precond == s->precond && rival_of(s, solver, precond) != NULL &&
+           solver_may_follow(s, SPMV_ERROR_ITERATIONS);
 }
 
 spmv_status solver_fail_limit(const struct chain *c)
@@ -194,30 +222,45 @@ spmv_status solver_fail_limit(const struct chain *c)
 /* Turns that are judged; then the one that has less to do runs to the end. */
 enum { TURNS = 4 };
 
-spmv_status solver_race(struct chain *c)
+/* Makes the rival. Incomplete factors may take as much work as the table of costs says. */
+static spmv_status make_rival(spmv_solver *s, const struct runner *r)
+{
+    if (s->rival != NULL)
+        return SPMV_OK;
+    context_pace(s->ctx, r->solver == &krylov_gmres ? precond_factor_work(&s->a) : 0);
+    const spmv_status st = solver_make_precond(s, r->solver, r->name, &s->rival);
+    context_pace(s->ctx, 0);
+    return st;
+}
+
+static spmv_status run_to_the_end(struct chain *c, const struct runner *r)
+{
+    return solver_run_share(c, r->solver, *r->precond);
+}
+
+spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
 {
     spmv_solver *const s = c->s;
-    struct runner runner[2] = {runner_of(s, precond_name(s->precond), &s->precond),
-                               runner_of(s, precond_rival(s->precond), &s->rival)};
-    struct runner *now = runner, *other = runner + 1;
+    struct runner runner[2] = {runner_of(s, solver, precond_name(s->precond), &s->precond),
+                               runner_of(s, solver, rival_of(s, solver, s->precond), &s->rival)};
+    struct runner *const first = runner, *const rival = runner + 1, *now = first, *other = rival;
     bool stopped = false;
     now->spent = now->cost.setup;
-    double work = fmax(now->cost.setup, other->cost.setup);
-    if (now->cost.setup == 0) /* what is expected to end soon is not stopped before */
-        work = fmax(work, fmin(now->cost.steps * now->cost.step, 3 * work));
+    /* what is expected to end soon, or before the other one, is not stopped before */
+    const double least = fmax(now->cost.setup, other->cost.setup);
+    const double expected = now->cost.setup == 0 ? precond_cost_of_all(&now->cost) : precond_cost_of_all(&other->cost);
+    double work = fmax(least, fmin(expected, 3 * least));
     /* of the rival, which nobody has seen run */
     double most = fmax(precond_cost_of_all(&other->cost), now->cost.setup);
     spmv_status st = turn(c, now, work, most, &stopped);
     if (!stopped)
         return st;
-    if (s->rival == NULL) {
-        const spmv_status made = solver_make_precond(s, s->solver, other->name, &s->rival);
-        if (made == SPMV_CANCELLED)
-            return made;
-        if (made != SPMV_OK) { /* there is no other one */
-            s->settled = true;
-            return solver_run(c, s->solver, s->precond, c->most - c->result->iterations);
-        }
+    const spmv_status made = make_rival(s, rival);
+    if (made == SPMV_CANCELLED)
+        return made;
+    if (made != SPMV_OK) { /* there is no other one */
+        s->settled = true;
+        return run_to_the_end(c, first);
     }
     other->spent = other->cost.setup;
     work = now->spent;
@@ -230,15 +273,15 @@ spmv_status solver_race(struct chain *c)
         st = turn(c, now, work, most, &stopped);
         work *= 2;
     }
-    if (stopped && c->result->iterations < c->most) {
-        if (other->left < now->left) {
-            struct runner *const before = now;
-            now = other;
-            other = before;
-        }
-        st = solver_run(c, s->solver, *now->precond, c->most - c->result->iterations);
+    if (c->result->iterations >= c->most)
+        return stopped ? solver_fail_limit(c) : st;
+    if (stopped ? other->left < now->left : now == rival && solver_may_follow(s, st)) {
+        struct runner *const before = now;
+        now = other;
+        other = before;
+        st = run_to_the_end(c, now);
     } else if (stopped) {
-        st = solver_fail_limit(c);
+        st = run_to_the_end(c, now);
     }
     if (st == SPMV_OK)
         settle(s, now, other);

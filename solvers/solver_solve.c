@@ -130,7 +130,7 @@ static spmv_status run_all(struct chain *c)
 {
     spmv_solver *const s = c->s;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    const spmv_status st = solver_races(s) ? solver_race(c) : solver_run_share(c, s->solver, s->precond);
+    const spmv_status st = solver_run_or_race(c, s->solver, s->precond);
     return return_to_zero(c, solver_follow(c, st));
 }
 

@@ -166,7 +166,7 @@ spmv_status amg_take_near_null(struct amg *amg)
     if (l->nulls > 0)
         TRY(amg_alloc(&l->work, elements * 8, (void **)&l->basis));
     if (amg->near_null == NULL) {
-        const struct amg_basis s = {.block = l->block, .nulls = l->nulls, .basis = l->basis};
+        const struct amg_basis s = {.slots = amg_slots_of(amg, l), .nulls = l->nulls, .basis = l->basis};
         return l->nulls > 0 ? run_components(amg, &s, elements) : SPMV_OK;
     }
     TRY(amg_find_largest(amg, type, amg->near_null, elements, &largest));

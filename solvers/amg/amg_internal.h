@@ -15,6 +15,8 @@ enum {
     AMG_LEVELS = 32,
     AMG_COARSEST = 400,         /* a level of at most so many rows is inverted */
     AMG_COARSEST_GENERAL = 200, /* the same, if the matrix is not symmetric */
+    AMG_INVERSE_WORK = 100,     /* multiplications for each entry of the matrix, if another level can follow, */
+    AMG_INVERSE_ROWS = 100,     /* or a level of at most so many rows */
     AMG_BLOCKS = 32
 };
 
@@ -93,16 +95,19 @@ struct amg {
     spmv_context *ctx;
 
     /* options */
-    bool l1;          /* the smoother is l1-Jacobi */
-    bool updates;     /* the values may be replaced */
-    bool any;         /* the matrix need not be symmetric */
-    bool negative;    /* its diagonal is negative */
-    int degree;       /* of the smoother */
-    double strength;  /* threshold of a strong coupling */
-    bool finds_block; /* block is found, not given */
-    int block;        /* rows of a node of the first level */
-    int nulls;        /* near-null-space vectors; 0: one, and nodes are rows */
-    int near_nulls;   /* of the caller */
+    bool l1;                   /* the smoother is l1-Jacobi */
+    bool updates;              /* the values may be replaced */
+    bool any;                  /* the matrix need not be symmetric */
+    bool negative;             /* its diagonal is negative */
+    int degree;                /* of the smoother */
+    double strength;           /* threshold of a strong coupling */
+    bool finds_block;          /* block is found, not given */
+    int block;                 /* rows of a node of the first level */
+    int64_t nodes;             /* with slots, else 0 */
+    const int32_t *slot, *row; /* of the first level, in `lasting`: see struct amg_slots */
+    struct amg_pool lasting;
+    int nulls;      /* near-null-space vectors; 0: one, and nodes are rows */
+    int near_nulls; /* of the caller */
     const void *near_null;
     spmv_type near_null_type;
 
@@ -254,8 +259,11 @@ spmv_status amg_find_tentative(struct amg *amg, struct amg_level *l, int64_t *co
 spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l);
 
 /* Sets amg->block to the rows of a node, from the pattern of the given matrix: the largest number of at most
- * AMG_NULLS rows for which the rows of each node have entries in the same nodes; else 1. Waits. */
+ * AMG_NULLS rows for which the rows of each node have entries in the same nodes. Else nodes are rows that follow
+ * each other and have the same columns, if most are of the same size; smaller ones have empty slots, and values of
+ * the matrix tell which (amg->slot). Else 1. Waits. */
 spmv_status amg_find_block(struct amg *amg);
+struct amg_slots amg_slots_of(const struct amg *amg, const struct amg_level *l);
 
 /* With nodes of several rows or several near-null-space vectors: the matrix of nodes; then P of aggregates of
  * nodes, and the vectors of the next level. */

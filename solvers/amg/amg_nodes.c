@@ -24,6 +24,61 @@ done:
     return st;
 }
 
+/* Nodes of at least so many rows of all must be full. */
+static const double FULL = 0.75;
+
+/* Rows that follow each other and have the same columns are a node. *all: nodes. *largest: rows of one. *full: rows in
+ * such ones. */
+static spmv_status group_rows(struct amg *amg, struct amg_pool *work, struct amg_places *s, int64_t *all,
+                              int64_t *largest, int64_t *full)
+{
+    spmv_status st = SPMV_OK;
+    int64_t *before = NULL;
+    *all = *full = *largest = 0;
+    TRY(amg_alloc(work, s->rows * 8, (void **)&s->begins));
+    TRY(amg_alloc(work, (s->rows + 1) * 8, (void **)&before));
+    TRY(amg_run(amg->ctx, AMG_NODE_BEGIN, amg->m->type, s, s->rows));
+    TRY(amg_sum_counts(amg, s->begins, s->rows, before, all));
+    if ((double)*all > (1 - FULL / 2) * (double)s->rows) /* most nodes are rows */
+        goto done;
+    s->before = before;
+    TRY(amg_alloc(work, (*all + 1) * 8, (void **)&s->first));
+    TRY(amg_alloc(work, *all * 8, (void **)&s->size));
+    TRY(amg_run(amg->ctx, AMG_NODE_FIRST, amg->m->type, s, s->rows));
+    TRY(amg_run(amg->ctx, AMG_NODE_SIZE, amg->m->type, s, *all));
+    TRY(amg_reduce(amg, work, SPMV_MAX, SPMV_I64, s->size, *all, largest));
+    if (*largest > AMG_NULLS)
+        goto done;
+    s->block = (int)*largest;
+    TRY(amg_run(amg->ctx, AMG_NODE_SIZE, amg->m->type, s, *all));
+    TRY(amg_reduce(amg, work, SPMV_ADD, SPMV_I64, s->size, *all, full));
+done:
+    return st;
+}
+
+/* Nodes of different sizes: where some components of some nodes are given, as those of a body on rollers. */
+static spmv_status find_slots(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_places s = {.a = amg_rows_of(&amg->given), .rows = amg->given.rows};
+    const spmv_type type = amg->given.val != NULL ? amg->given.type : amg->m->type;
+    int64_t all = 0, largest = 0, full = 0;
+    TRY(group_rows(amg, &work, &s, &all, &largest, &full));
+    if (s.block < 2 || (double)full < FULL * (double)s.rows || all > INT32_MAX / s.block)
+        goto done;
+    TRY(amg_alloc(&amg->lasting, s.rows * 4, (void **)&s.slot));
+    TRY(amg_alloc(&amg->lasting, all * s.block * 4, (void **)&s.row));
+    TRY(amg_run(amg->ctx, AMG_NODE_PLACE, type, &s, all));
+    amg->block = s.block;
+    amg->nodes = all;
+    amg->slot = s.slot;
+    amg->row = s.row;
+done:
+    amg_release(&work);
+    return st;
+}
+
 spmv_status amg_find_block(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
@@ -35,15 +90,23 @@ spmv_status amg_find_block(struct amg *amg)
             if (alike)
                 amg->block = block;
         }
+    if (!alike)
+        TRY(find_slots(amg));
 done:
     return st;
+}
+
+struct amg_slots amg_slots_of(const struct amg *amg, const struct amg_level *l)
+{
+    const bool first = l == amg->level && l->block > 1;
+    return (struct amg_slots){l->block, first ? amg->slot : NULL, first ? amg->row : NULL};
 }
 
 spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes)
 {
     spmv_status st = SPMV_OK;
-    struct amg_nodes s = {.a = amg_rows_of(&l->a), .block = l->block, .count = counts};
-    nodes->rows = l->rows / l->block;
+    struct amg_nodes s = {.a = amg_rows_of(&l->a), .slots = amg_slots_of(amg, l), .count = counts};
+    nodes->rows = s.slots.slot != NULL ? amg->nodes : l->rows / l->block;
     if (l->block == 1) {
         nodes->a = l->a;
         nodes->diagonal = l->diagonal;
@@ -72,8 +135,11 @@ static spmv_status find_basis(struct amg *amg, struct amg_level *l, int64_t *cou
 {
     spmv_status st = SPMV_OK;
     struct amg_level *next = l + 1;
-    struct amg_basis s = {
-        .block = l->block, .nulls = l->nulls, .basis = l->basis, .aggregate = nodes->aggregate, .count = counts};
+    struct amg_basis s = {.slots = amg_slots_of(amg, l),
+                          .nulls = l->nulls,
+                          .basis = l->basis,
+                          .aggregate = nodes->aggregate,
+                          .count = counts};
     const int bits = amg_entry_bits(&nodes->p0);
     void *entry = NULL;
     TRY(amg_alloc(&nodes->work, nodes->p0.nnz * bits / 8, &entry));

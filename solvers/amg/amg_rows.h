@@ -57,6 +57,10 @@
     X(TENTATIVE_FILL, tentative_fill, prolongation)                                                                    \
     X(TENTATIVE_SMOOTH, tentative_smooth, prolongation)                                                                \
     X(NODE_LIKE, node_like, likeness)                                                                                  \
+    X(NODE_BEGIN, node_begin, places)                                                                                  \
+    X(NODE_FIRST, node_first, places)                                                                                  \
+    X(NODE_SIZE, node_size, places)                                                                                    \
+    X(NODE_PLACE, node_place, places)                                                                                  \
     X(NODE_COUNT, node_count, nodes)                                                                                   \
     X(NODE_FILL, node_fill, nodes)                                                                                     \
     X(COMPONENTS, components, basis)                                                                                   \

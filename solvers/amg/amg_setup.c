@@ -8,9 +8,10 @@
  *
  * If A is not symmetric, interpolation is classical, and R is the transpose of that of A' (amg_classical.c).
  *
- * The levels end when AMG_COARSEST rows are left, whose matrix is inverted (amg_coarsest.c). If fewer than a fifth of
- * the rows vanish from one level to the next, or there are AMG_LEVELS levels, the last level is smoothed
- * instead.
+ * The levels end when at most AMG_COARSEST rows are left, and their matrix is inverted with little work, or no
+ * level can follow (amg_coarsest.c). If fewer than a fifth of
+ * the rows vanish from one level to the next, or there are AMG_LEVELS levels, a larger last level is
+ * smoothed instead.
  *
  * Every step is a function of one row (amg_rows.h). What combines rows does not depend on an order:
  * maxima, and sums of integers. So the hierarchy has the same bits on every backend and for any
@@ -86,13 +87,21 @@ static void drop_work(const struct amg *amg, struct amg_level *l)
     l->strongest = l->strongest_t = NULL;
 }
 
+/* An inverse takes n^3 multiplications, which should not exceed the rest of the set-up: so many for each
+ * entry of the matrix. Those of 100 rows take less than a millisecond. */
+static bool invert_is_cheap(const struct amg *amg, const struct amg_level *l)
+{
+    const double rows = (double)l->rows;
+    return rows <= AMG_INVERSE_ROWS || rows * rows * rows <= AMG_INVERSE_WORK * (double)amg->level[0].a.nnz;
+}
+
 /* The hierarchy, without plans: level by level, until one is small, or the next would not be. */
 static spmv_status build_levels(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     for (struct amg_level *l = amg->level;; l++) {
-        const bool small = l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
-                   full = amg->levels == AMG_LEVELS;
+        const bool can_invert = l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
+                   small = can_invert && invert_is_cheap(amg, l), full = amg->levels == AMG_LEVELS;
         bool coarser = false;
         TRY(amg_find_smoother(amg, l, !small && !full && l->nulls == 0 && !amg->classical));
         if (amg->levels == 1)
@@ -100,13 +109,13 @@ static spmv_status build_levels(struct amg *amg)
         if (small)
             return amg_invert_coarsest(amg);
         if (full)
-            return SPMV_OK;
+            return can_invert ? amg_invert_coarsest(amg) : SPMV_OK;
         TRY(amg->classical ? interpolate(amg, l, &coarser) : aggregate(amg, l, &coarser));
         if (coarser)
             TRY(amg_multiply(amg, l));
         drop_work(amg, l);
         if (!coarser)
-            return SPMV_OK;
+            return can_invert ? amg_invert_coarsest(amg) : SPMV_OK;
         amg->levels++;
     }
 done:

@@ -18,6 +18,7 @@ static void destroy(void *self)
 {
     struct amg *amg = self;
     amg_clear(amg);
+    amg_release(&amg->lasting);
     csr_free_context(amg->ctx, &amg->given_copies);
     context_freed(amg->ctx);
     host_free(amg);
@@ -95,12 +96,12 @@ static void describe(struct amg *amg)
     spmv_preconditioner *m = amg->m;
     const double entries = (double)max_i64(amg->given.nnz, 1);
     double all = 0;
-    char rows[256] = "", nodes[32] = "", vectors[32] = "";
+    char rows[256] = "", nodes[48] = "", vectors[32] = "";
     if (amg->block > 1)
-        snprintf(nodes, sizeof nodes, "nodes of %d rows; ", amg->block);
+        snprintf(nodes, sizeof nodes, "nodes of %s%d rows; ", amg->nodes > 0 ? "up to " : "", amg->block);
     if (amg->near_nulls > 0)
         snprintf(vectors, sizeof vectors, "%d near-null vector%s; ", amg->near_nulls, plural(amg->near_nulls));
-    m->bytes = amg->given_copies.bytes + amg->pool.bytes;
+    m->bytes = amg->given_copies.bytes + amg->pool.bytes + amg->lasting.bytes;
     for (int k = 0; k < amg->levels; k++) {
         const struct amg_level *l = &amg->level[k];
         const size_t n = strlen(rows);
@@ -200,7 +201,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     memset(amg, 0, sizeof *amg);
     amg->m = m;
     amg->ctx = m->ctx;
-    amg->pool.ctx = m->ctx;
+    amg->pool.ctx = amg->lasting.ctx = m->ctx;
     TRY(check_options(amg, source->options, source->a->val != NULL));
     if (m->rows > 0) {
         TRY(amg_take_matrix(amg, source, &matrix));

@@ -3,11 +3,11 @@
  * where a choice cannot be made.
  *
  * The facts: one pass examines the diagonal, its ratio to the rest of its row, the signs of the
- * off-diagonal entries, the envelope, and the size. A short breadth-first search from row 0 also
- * estimates the distance to the farthest row: for a Laplacian, methods that pass information from
- * neighbour to neighbour need about as many iterations, and the rows at the same distance are about
- * as many as an envelope is wide. On a GPU, pass and search run there, for Laplacians only. Nothing
- * is timed, so the choice is repeatable for any number of threads. docs/preconditioners.md has the
+ * off-diagonal entries, the envelope, and the size. The growth of a short breadth-first search from
+ * row 0 gives the dimension, and so how many rows there are along a side: where errors are smooth,
+ * methods that pass information from neighbour to neighbour need some iterations for each. It also
+ * gives the distance to the farthest row: the rows at the same distance are about as many as an
+ * envelope is wide. On a GPU, pass and search run there. Nothing is timed, so the choice is repeatable for any number of threads. docs/preconditioners.md has the
  * figures behind the limits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -30,8 +30,13 @@ static const double STRONG = 0.5;
  * saves. */
 static const double EVEN = 2;
 
-/* On a CPU, a hierarchy takes as long as the iterations for such a distance; the first number is
- * for vectors that fit in a cache. */
+/* Iterations of jacobi for each row along a side, where errors are smooth: of conjugate gradients, on a grid
+ * with an even diagonal and elsewhere, and of gmres with restarts. All times the rest of a row over its diagonal, if that is larger than 1: the
+ * eigenvalues of D^-1 A reach so much farther. */
+static const double EVEN_STEPS = 2, STEPS = 2.5, GENERAL_STEPS = 5;
+
+/* On a CPU, a hierarchy takes as long as so many iterations; the first number is for vectors that fit
+ * in a cache. */
 enum { HIERARCHY = 300, LARGE_HIERARCHY = 200, LARGE_ROWS = 300000 };
 
 /* On a CPU: with a diagonal that varies so much, jacobi needs many more iterations than the
@@ -174,10 +179,19 @@ done:
     return st;
 }
 
-/* An estimate of the largest distance of a row from row 0, in steps along entries. A ball of s
- * steps is taken to have c s^g rows; the last one and that of half as many steps determine c and
- * g. */
-static spmv_status estimate_distance(spmv_context *ctx, const struct precond_source *source, double *distance)
+/* The dimension of a domain in which balls grow like this power of their radius: boundaries, which end
+ * balls, make it seem smaller. */
+static double dimension_of(double growth)
+{
+    return fmin(fmax(ceil(growth - 0.3), 1), 3);
+}
+
+/* Estimates of the largest distance of a row from row 0, in steps along entries, and of the number of
+ * rows along a side. A ball of s steps is taken to have c s^g rows; the last one and that of half as
+ * many steps determine c and g. A ball that has reached all its rows is taken for a plane domain, or a
+ * line. */
+static spmv_status estimate_size(spmv_context *ctx, const struct precond_source *source, double *distance,
+                                 double *length)
 {
     struct precond_ball ball = {0};
     spmv_status st = SPMV_OK;
@@ -188,9 +202,12 @@ static spmv_status estimate_distance(spmv_context *ctx, const struct precond_sou
     if (st != SPMV_OK)
         return st;
     *distance = ball.steps;
+    *length = fmax(sqrt(ball.rows), 0.5 * ball.steps);
     if (!ball.ended && ball.steps >= 2) {
+        const double rows = (double)source->a->rows;
         const double growth = log((double)ball.rows / ball.inside) / log((double)ball.steps / (ball.steps / 2));
-        *distance *= pow((double)source->a->rows / ball.rows, 1 / fmax(growth, 1));
+        *distance *= pow(rows / ball.rows, 1 / fmax(growth, 1));
+        *length = pow(rows, 1 / dimension_of(growth));
     }
     return SPMV_OK;
 }
@@ -215,7 +232,7 @@ struct system_facts {
     bool even;      /* the diagonal entries are nearly equal; otherwise jacobi takes more iterations */
     double distance;
     double iterations; /* expected of none or jacobi; on a CPU */
-    double steps;      /* the same if an error is smooth: where most rows have the sum 0 */
+    double steps;      /* the same where errors are smooth: by the rows along a side */
     double worth;      /* multiplications for which a complete factor takes as long as the iterations */
 
     bool envelope; /* STAGE_ENVELOPE: it was looked for, since it may be narrow enough */
@@ -240,27 +257,31 @@ static spmv_status count_rows(struct system_facts *f)
     if (st != SPMV_OK)
         return st;
     const double heaviest = f->look.heaviest;
+    double length = 0;
     f->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
     f->laplacian = f->look.mixed == 0 && f->look.beside > 0 && f->dominant;
     f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
     f->even = f->look.largest <= EVEN * f->look.smallest;
-    f->iterations = fmin(MANY, (double)a->rows);
-    if (heaviest < 1)
-        f->iterations = fmin(f->iterations, 9.6 * sqrt((1 + heaviest) / (1 - heaviest)));
+    const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
+    f->iterations = fmin(fmin(MANY, bound), (double)a->rows);
     f->worth = worth_of(a, f->iterations);
     const bool smooth = f->laplacian || f->balanced; /* errors can be smooth, and slow to vanish */
-    const bool needed =
-        f->purpose != PRECOND_FOR_CG ? false
-        : f->gpu                     ? smooth && heaviest > STRONG && a->rows > HIERARCHY
-                 : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->balanced || f->look.products > f->worth);
+    const bool cg = f->purpose == PRECOND_FOR_CG;
+    const bool needed = f->gpu || !cg ? smooth && heaviest > STRONG && a->rows > HIERARCHY
+                                      : f->look.beside > 0 && f->worth > 0 &&
+                                            (f->dominant || f->balanced || f->look.products > f->worth);
     if (needed)
-        st = estimate_distance(f->ctx, f->source, &f->distance);
+        st = estimate_size(f->ctx, f->source, &f->distance, &length);
+    if (needed)
+        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, (!cg                      ? GENERAL_STEPS
+                                                                       : f->even && f->dominant ? EVEN_STEPS
+                                                                                                : STEPS) *
+                                                                          fmax(1, heaviest) * length);
     if (needed && f->dominant)
-        f->iterations = fmin(f->iterations, (f->even ? 1 : 2) * f->distance);
-    f->steps = f->dominant ? f->iterations : fmin((double)a->rows, 5 * f->distance);
+        f->iterations = fmin(f->iterations, f->steps);
     f->worth = worth_of(a, f->iterations);
     if (smooth && a->rows > HIERARCHY) { /* a hierarchy may take less than the iterations */
-        const struct precond_cost amg = precond_cost(f->gpu, false, "amg", a->rows, a->nnz, false);
+        const struct precond_cost amg = precond_cost(f->gpu, PRECOND_FOR_CG, "amg", a->rows, a->nnz, false);
         f->worth = fmin(f->worth, worth_of(a, precond_cost_of_all(&amg)));
     }
     return st;
@@ -293,9 +314,20 @@ static bool smooth_unsymmetric(const struct system_facts *f)
            f->a->rows > FEW_ROWS;
 }
 
+/* The iterations of jacobi take longer than multigrid in all. */
 static bool smooth_unsymmetric_on_gpu(const struct system_facts *f)
 {
-    return smooth_unsymmetric(f) && f->gpu;
+    const spmv_csr *const a = f->a;
+    if (!smooth_unsymmetric(f) || !f->gpu)
+        return false;
+    const struct precond_cost amg = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "amg", a->rows, a->nnz, false);
+    const struct precond_cost jacobi = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "jacobi", a->rows, a->nnz, false);
+    return f->steps * jacobi.step > precond_cost_of_all(&amg);
+}
+
+static bool smooth_unsymmetric_on_cpu(const struct system_facts *f)
+{
+    return smooth_unsymmetric(f) && !f->gpu;
 }
 
 static bool for_unsymmetric_on_cpu(const struct system_facts *f)
@@ -360,9 +392,9 @@ static bool many_steps_on_gpu(const struct system_facts *f)
     if (!hierarchy_possible(f) || !f->gpu)
         return false;
     const bool grid = f->dominant && f->even;
-    const struct precond_cost amg = precond_cost(true, false, "amg", f->a->rows, f->a->nnz, grid);
-    const struct precond_cost jacobi = precond_cost(true, false, "jacobi", f->a->rows, f->a->nnz, grid);
-    return (!f->dominant ? 5 : grid ? 1.35 : 2.1) * f->distance * jacobi.step > precond_cost_of_all(&amg);
+    const struct precond_cost amg = precond_cost(true, PRECOND_FOR_CG, "amg", f->a->rows, f->a->nnz, grid);
+    const struct precond_cost jacobi = precond_cost(true, PRECOND_FOR_CG, "jacobi", f->a->rows, f->a->nnz, grid);
+    return f->steps * jacobi.step > precond_cost_of_all(&amg);
 }
 
 static bool only_diagonal(const struct system_facts *f)
@@ -407,8 +439,8 @@ static bool otherwise(const struct system_facts *f)
 }
 
 static const char MULTIGRID[] =
-    "{kind} of {rows} rows with distances of about {distance} steps and a diagonal from {smallest} to {largest}: "
-    "other methods take about as many iterations as steps{or more}, multigrid about two dozen";
+    "{kind} of {rows} rows with a diagonal from {smallest} to {largest}: other methods take about {steps} iterations, "
+    "by the rows along a side, multigrid about two dozen";
 
 static const struct rule {
     const char *name, *rival;
@@ -420,12 +452,12 @@ static const struct rule {
     {"amg", "jacobi", STAGE_ROWS, smooth_unsymmetric_on_gpu,
      "rows that mostly have the sum 0, as those of convection and diffusion: errors are smooth, and multigrid reduces "
      "them"},
-    {"ilut", "amg", STAGE_ROWS, smooth_unsymmetric,
+    {"ilut", "amg", STAGE_ROWS, smooth_unsymmetric_on_cpu,
      "an incomplete factor with fill-in takes less work than multigrid, which would reduce smooth errors"},
     {"ilut", NULL, STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
-    {"jacobi", NULL, STAGE_GIVEN, for_unsymmetric,
+    {"jacobi", "amg", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, triangular solves cost more than the iterations they save"},
     {"jacobi", NULL, STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
     /* for cg */
@@ -480,9 +512,8 @@ static void explain(const struct system_facts *f, const char *reason, char *why)
         {.name = "largest", .number = f->look.largest, .digits = 3},
         {.name = "heaviest", .number = f->look.heaviest, .digits = 3},
         {.name = "strength", .number = 1 / f->look.heaviest, .digits = 3},
-        {.name = "distance", .number = f->distance},
         {.name = "iterations", .number = f->iterations},
-        {.name = "or more", .text = f->even ? "" : " or more"},
+        {.name = "steps", .number = f->steps},
         {.name = "envelope", .number = source->envelope.entries, .digits = 3},
         {.name = "fill", .number = f->a != NULL ? source->envelope.entries / (double)f->a->nnz : 0, .digits = 3},
         {.name = "products", .number = source->envelope.products, .digits = 3},

@@ -7,12 +7,22 @@
 #include <string.h>
 
 /* On a CPU: between those of one thread and of sixteen, where an iteration speeds up more than a
- * set-up. */
+ * set-up. NULL: of all others. */
 static const struct row {
+    enum precond_for purpose;
     const char *name;
     struct precond_cost cost;
-} on_cpu[] = {{"none", {0, 1, 200}}, {"jacobi", {0, 1, 200}}, {"ic0", {25, 2, 100}}, {"amg", {100, 8, 20}}},
-  general_on_cpu[] = {{"jacobi", {0, 1, 200}}, {"ilut", {40, 1.3, 20}}, {"amg", {30, 3, 12}}};
+} on_cpu[] = {
+    {PRECOND_FOR_CG, "amg", {100, 8, 20}},
+    {PRECOND_FOR_CG, "ic0", {25, 2, 100}},
+    {PRECOND_FOR_CG, NULL, {0, 1, 200}},
+    {PRECOND_FOR_UNSYMMETRIC, "ilut", {40, 1.3, 20}},
+    {PRECOND_FOR_UNSYMMETRIC, "amg", {30, 3, 12}},
+    {PRECOND_FOR_UNSYMMETRIC, NULL, {0, 1, 200}},
+    /* with gmres: a step reads many vectors */
+    {PRECOND_FOR_MINRES, "ilut", {100, 5, 15}},
+    {PRECOND_FOR_MINRES, NULL, {0, 1, 100}},
+};
 
 /* On a GPU, a system of at most so many rows and entries fits the rung persistent of conjugate
  * gradients. */
@@ -21,9 +31,10 @@ enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 /* A step of gmres with a basis of 25 vectors, which is that of the usual restart on average. */
 static struct precond_cost general_on_gpu(const char *name, double rows, double entries)
 {
-    const double millions = 1e-6 * rows, read = 1e-6 * entries, step = 15 + 100 * millions + 4 * read;
+    const double millions = 1e-6 * rows, read = 1e-6 * entries, step = 7.5 + 60 * millions + 4 * read;
     if (strcmp(name, "amg") == 0)
-        return (struct precond_cost){12000 + 1000 * read, step + 150 + 300 * millions + 24 * read, 12};
+        return (struct precond_cost){4500 + 60000 * millions + 6000 * read, step + 150 + 300 * millions + 24 * read,
+                                     12};
     return (struct precond_cost){0, step, 300};
 }
 
@@ -36,15 +47,14 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
     return (struct precond_cost){0, (cached ? 3 + 9 * millions : 6 + 15 * millions) + (light ? 0.9 : 4) * read, 500};
 }
 
-struct precond_cost precond_cost(bool gpu, bool general, const char *name, int64_t rows, int64_t nnz, bool light)
+struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
+                                 bool light)
 {
     if (gpu)
-        return general ? general_on_gpu(name, (double)rows, (double)nnz)
-                       : on_gpu(name, (double)rows, (double)nnz, light);
-    const struct row *const table = general ? general_on_cpu : on_cpu;
-    const size_t count = general ? sizeof general_on_cpu / sizeof *general_on_cpu : sizeof on_cpu / sizeof *on_cpu;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].cost;
-    return table[0].cost;
+        return purpose == PRECOND_FOR_UNSYMMETRIC ? general_on_gpu(name, (double)rows, (double)nnz)
+                                                  : on_gpu(name, (double)rows, (double)nnz, light);
+    const struct row *row = on_cpu, *const last = on_cpu + sizeof on_cpu / sizeof *on_cpu - 1;
+    while (row < last && (row->purpose != purpose || (row->name != NULL && strcmp(row->name, name) != 0)))
+        row++;
+    return row->cost;
 }

@@ -7,16 +7,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In steps of conjugate gradients, or of gmres, without a preconditioner; on a GPU in microseconds. Counted
- * from the sizes of a matrix, never timed. */
+#include "solvers/precond/precond_internal.h"
+
+/* In steps of the solver that begins, without a preconditioner; on a GPU in microseconds. Counted from the
+ * sizes of a matrix, never timed. */
 struct precond_cost {
     double setup; /* making it */
     double step;  /* a step with it */
     double steps; /* that a solve may take where it is a good choice */
 };
 
-/* name: of a kind. general: for gmres. light: products read few bytes, because the matrix has few different values. */
-struct precond_cost precond_cost(bool gpu, bool general, const char *name, int64_t rows, int64_t nnz, bool light);
+/* purpose: the solver that begins. name: of a kind. light: products read few bytes, because the matrix has few
+ * different values. */
+struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
+                                 bool light);
 
 /* Of making it and of these steps. */
 static inline double precond_cost_of_all(const struct precond_cost *cost)

@@ -856,7 +856,7 @@ static void auto_decides(void **state)
                  {"diffusion2d:60,1000", "cholesky", "jacobi", "an envelope of"},
                  {"diffusion2d:101,100", "jacobi", "jacobi", "a factor does not pay"},
                  {"diffusion3d:22,100000", "jacobi", "jacobi", "10648 rows"},
-                 {"diffusion2d:110,100", "amg", "jacobi", "a Laplacian of 12100 rows"},
+                 {"diffusion2d:125,100", "amg", "jacobi", "a Laplacian of 15625 rows"},
                  {"diffusion2d:3,100000,10000", "ic0", "jacobi", "account of both"},
                  /* short distances, but a diagonal that varies much */
                  {"diffusion3d:47,100000", "amg", "jacobi", "103823 rows"}};

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "formats/matrix_internal.h"
+#include "solvers/amg/amg_internal.h"
 #include "solvers/precond/precond_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_slow.h"
@@ -319,30 +320,157 @@ static void nodes(void **state)
     }
 }
 
+/* A body whose first nodes move in fewer directions: node i of the first `few` loses its first component, or the
+ * first 1 + i mod (block - 1). component: of each row that is left. */
+static spmv_matrix *on_rollers(spmv_context *ctx, const char *spec, int block, int64_t few, int **component)
+{
+    spmv_matrix *matrix = NULL, *made = NULL;
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    int64_t *const row = support_zeros(a.nnz, 8), *const number = support_zeros(a.rows, 8), nnz = 0, rows = 0;
+    int32_t *const col = support_zeros(a.nnz, 4);
+    double *const val = support_zeros(a.nnz, 8);
+    *component = support_zeros(a.rows, sizeof **component);
+    for (int64_t i = 0; i < a.rows; i++) {
+        (*component)[rows] = (int)(i % block);
+        number[i] = i / block < few && i % block <= i / block % (block - 1) ? -1 : rows++;
+    }
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+            if (number[i] >= 0 && number[a.col[k]] >= 0) {
+                row[nnz] = number[i];
+                col[nnz] = (int32_t)number[a.col[k]];
+                val[nnz++] = real_at(a.type, a.val, k);
+            }
+    assert_true(rows < a.rows);
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, rows, rows, nnz, row, col, val, SPMV_F64, &made, NULL));
+    spmv_matrix_destroy(matrix);
+    support_free(row, number, col, val);
+    return made;
+}
+
+/* amg finds nodes of fewer rows than others, and their components. It takes about as many iterations as for full
+ * ones. */
+static void nodes_of_fewer_rows(void **state)
+{
+    spmv_context *ctx = *state;
+    static const struct {
+        const char *spec, *words;
+        int block;
+        int64_t few;
+    } cases[] = {{"elasticity2d:30", "nodes of up to 2 rows; ", 2, 30},
+                 {"elasticity3d:8", "nodes of up to 3 rows; ", 3, 64}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        int64_t iterations[2];
+        spmv_solver_info info;
+        spmv_preconditioner_info of;
+        for (int fewer = 0; fewer < 2; fewer++) {
+            int *component = NULL;
+            spmv_matrix *const matrix =
+                on_rollers(ctx, cases[c].spec, cases[c].block, fewer ? cases[c].few : 1, &component);
+            spmv_csr a;
+            spmv_matrix_view(matrix, &a);
+            struct solve s = open_solve(ctx, &a, "amg");
+            run(ctx, &s);
+            iterations[fewer] = s.r.iterations;
+            assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+            assert_ok(ctx, spmv_preconditioner_describe(info.precond, &of, sizeof of));
+            assert_non_null(strstr(of.layout, cases[c].words));
+            const struct amg *const amg = info.precond->self;
+            int32_t *const slot = support_zeros(a.rows, 4);
+            assert_ok(ctx, spmv_download(ctx, amg->slot, slot, 4 * a.rows));
+            int64_t wrong = 0;
+            for (int64_t i = 0; i < a.rows; i++)
+                wrong += slot[i] % cases[c].block != component[i];
+            assert_int_equal(wrong, 0);
+            close_solve(ctx, &s);
+            spmv_matrix_destroy(matrix);
+            support_free(component, slot);
+        }
+        if (iterations[1] > iterations[0] + 3 || iterations[1] > 40)
+            fail_msg("%s: %lld iterations with nodes of fewer rows, %lld with two of them", cases[c].spec,
+                     (long long)iterations[1], (long long)iterations[0]);
+    }
+}
+
 /* ---------------------------------------------------------------------- a solver that is nearly there */
 
-/* An indefinite diagonal matrix, for which minres takes more than 2000 iterations. The factors that would
- * follow are exact. */
+/* A grid with all diagonal entries reduced. The symmetric matrix has some negative eigenvalues. */
+static spmv_matrix *shifted(spmv_context *ctx, const char *spec, double shift, spmv_csr *a, double **val)
+{
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, a);
+    *val = support_zeros(a->nnz, 8);
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            (*val)[k] = real_at(a->type, a->val, k) - (a->col[k] == i ? shift : 0);
+    a->val = *val;
+    return matrix;
+}
+
+/* minres takes more than 2000 iterations, and less than the factors that would follow: those of a race take
+ * too much work. */
 static void nearly_there(void **state)
 {
-    enum { N = 6000 };
     spmv_context *ctx = *state;
+    spmv_csr a;
+    double *val = NULL;
     if (SLOW)
         skip();
-    int32_t *const row_ptr = support_zeros(N + 1, 4), *const col = support_zeros(N, 4);
-    double *const val = support_zeros(N, 8);
-    for (int i = 0; i < N; i++) {
-        col[i] = row_ptr[i] = i;
-        val[i] = (i % 2 == 0 ? 1 : -1) * (1 + 149 * (double)i / N);
-    }
-    row_ptr[N] = N;
-    const spmv_csr a = support_csr(N, N, row_ptr, col, val);
+    spmv_matrix *const matrix = shifted(ctx, "poisson2d:130", 0.2, &a, &val);
     struct solve s = open_solve(ctx, &a, NULL);
     run(ctx, &s);
     assert_string_equal(s.r.solver, "minres");
     assert_true(s.r.iterations > 2000);
     close_solve(ctx, &s);
-    support_free(row_ptr, col, val);
+    spmv_matrix_destroy(matrix);
+    free(val);
+}
+
+/* cg finds an indefinite matrix, minres goes on, and gmres with ilut takes less work than both: the solver
+ * keeps it, for other right-hand sides and for new values. */
+static void indefinite(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    double *val = NULL;
+    if (support_backend == SPMV_BACKEND_CUDA || SLOW)
+        skip(); /* nothing races against minres */
+    spmv_matrix *const matrix = shifted(ctx, "banded:1500,3", 0, &a, &val);
+    /* the tridiagonal part, of both signs: factors without fill-in are exact */
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+            val[k] = a.col[k] == i ? 1 + 0.5 * sin((double)i) : a.col[k] == i + 1 || a.col[k] == i - 1 ? 1 : 0;
+    struct solve s = open_solve(ctx, &a, NULL);
+    run(ctx, &s);
+    assert_string_equal(s.r.solver, "gmres");
+    assert_string_equal(s.r.precond, "ilut");
+    assert_non_null(strstr(s.r.why_precond, "found while solving: after "));
+    assert_non_null(strstr(s.r.why_solver, "it takes less work than"));
+    const int64_t all = s.r.iterations;
+    assert_true(all > 100);
+    for (int turn = 0; turn < 2; turn++) {
+        run(ctx, &s);
+        assert_string_equal(s.r.solver, "gmres");
+        assert_string_equal(s.r.precond, "ilut");
+        assert_non_null(strstr(s.r.why_solver, "it takes less work than"));
+        assert_true(s.r.iterations < 10);
+        for (int64_t k = 0; k < a.nnz; k++)
+            val[k] *= 2;
+        assert_ok(ctx, spmv_solver_update_values(s.solver, val));
+    }
+    /* values for which another solver is chosen: the verdict was about minres */
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+            val[k] = a.col[k] == i ? 10 : a.col[k] == i + 1 ? 1 : 0;
+    assert_ok(ctx, spmv_solver_update_values(s.solver, val));
+    run(ctx, &s);
+    assert_null(strstr(s.r.why_solver, "it takes less work than"));
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(matrix);
+    free(val);
 }
 
 /* ---------------------------------------------------------------------- not symmetric */
@@ -417,5 +545,5 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(callbacks), with_context(first_is_slow),
-             with_context(bits), with_context(nodes), with_context(nearly_there), with_context(convection),
-             with_context(share_of_memory))
+             with_context(bits), with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
+             with_context(indefinite), with_context(convection), with_context(share_of_memory))
