@@ -77,9 +77,10 @@ static double *store_take(struct store *s, int64_t n)
     return taken;
 }
 
-static void store_release(struct store *s)
+/* Releases the last blocks, up to the one that holds these values; NULL: all. */
+static void store_release(struct store *s, const double *values)
 {
-    while (s->last != NULL) {
+    while (s->last != NULL && (values == NULL || values < s->last->word || values >= s->last->word + s->last->used)) {
         struct block *const before = s->last->before;
         host_free(s->last);
         s->last = before;
@@ -658,16 +659,19 @@ done:
 
 /* ------------------------------------------------------------------- the triangles */
 
-/* Copies one factor of a part to its place, in numbers of rows: the column of a pivot gets that of its
+/* Moves one factor of a part to its place, in numbers of rows: the column of a pivot gets that of its
  * row. Entries are nearly in the order in which a solve needs them, so that they are sorted quickly. */
-static void copy_part(const struct factor *f, const struct part *p, bool upper, const struct host_rows *to)
+static void move_part(const struct factor *f, struct part *p, bool upper, const struct host_rows *to)
 {
-    for (int64_t k = p->begin; k < p->begin + p->steps; k++) {
+    struct store *const store = upper ? &p->upper : &p->lower;
+    for (int64_t k = p->begin + p->steps - 1; k >= p->begin; k--) {
         const struct step *const s = &f->step[k];
         double *const values = upper ? s->upper : s->lower;
         const int32_t n = upper ? s->uppers : s->lowers;
         const int32_t *const col = n > 0 ? columns_of(values, n) : NULL;
         int64_t at = to->ptr[s->row];
+        if (n > 0)
+            store_release(store, values);
         for (int32_t i = 0; i < n; i++, at++) {
             const int32_t e = upper ? n - 1 - i : i;
             to->col[at] = f->row_of[col[e]];
@@ -676,6 +680,7 @@ static void copy_part(const struct factor *f, const struct part *p, bool upper, 
         to->col[at] = s->row;
         to->val[at] = upper ? s->pivot : 1;
     }
+    store_release(store, NULL);
 }
 
 /* Moves one of the factors to a triangle. */
@@ -692,10 +697,8 @@ static spmv_status take_triangle(struct factor *f, bool upper, struct host_rows 
     for (int64_t i = 0; i < n; i++)
         to->ptr[i + 1] += to->ptr[i];
 #pragma omp parallel for schedule(dynamic, 1) num_threads(host_team(f->ctx, entries))
-    for (int part = 0; part < PARTS; part++) {
-        copy_part(f, &f->part[part], upper, to);
-        store_release(upper ? &f->part[part].upper : &f->part[part].lower);
-    }
+    for (int part = 0; part < PARTS; part++)
+        move_part(f, &f->part[part], upper, to);
 done:
     return st;
 }
@@ -754,8 +757,8 @@ done:
 static void close_factor(struct factor *f)
 {
     for (int part = 0; part < PARTS; part++) {
-        store_release(&f->part[part].lower);
-        store_release(&f->part[part].upper);
+        store_release(&f->part[part].lower, NULL);
+        store_release(&f->part[part].upper, NULL);
     }
     host_free_all(f->part_of, f->row, f->step, f->step_of, f->row_of, f->next_late);
     f->part_of = NULL;
