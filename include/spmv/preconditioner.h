@@ -47,7 +47,8 @@ typedef struct spmv_preconditioner_options {
 
     int block;  /* block-jacobi: rows of a block, 1 to 64; default 0: 16. amg: rows of a node, 1 to 8,
                    default 0: the largest number for which the rows of each node have entries in
-                   the same nodes. Rows k block to k block + block - 1 are the unknowns of node k,
+                   the same nodes, or else nodes of different sizes whose rows have the same
+                   columns. Rows k block to k block + block - 1 are the unknowns of node k,
                    such as displacements; they stay in one aggregate. SPMV_ERROR_SIZE: not a
                    multiple. */
     int degree; /* chebyshev: products per application, 0 to 100; default -1: 4. amg: products of a
@@ -149,7 +150,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 which are made orthonormal. Where coefficients jump, P is classical interpolation
  *                 instead (8), unless options.near_null is given. The next matrix is P'AP. The
  *                 smoother is options.degree steps of the Chebyshev iteration for D^-1 A. A matrix
- *                 of at most 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where
+ *                 of at most 400 rows is inverted, unless that takes more than 100 multiplications
+ *                 for each entry of A and another level can follow. Under vectors of f64 the hierarchy is in f32 where
  *                 that is precise enough (info.layout). For a singular positive semidefinite matrix,
  *                 M is positive definite too. With options.general, if some |a_ij - a_ji| is above
  *                 2^-20 sqrt(a_ii a_jj), options.block is at most 1 and no options.near_null is given:
