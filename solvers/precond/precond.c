@@ -22,7 +22,7 @@ static const struct precond_kind kinds[] = {
     {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_UNSYMMETRIC, false, false, NULL},
     {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, false, false, NULL},
     {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE, false, true,
-     "its triangular solves wait for each other level by level, some 6 microseconds each: take jacobi or amg"},
+     "its triangular solves wait for each other level by level: take jacobi or amg"},
     {"cholesky", PRECOND_MATRIX, precond_make_cholesky, SIGNS_POSITIVE, false, true,
      "each row of its triangular solves waits for the rows before: take jacobi or amg"},
     {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, true, NULL},

@@ -1,13 +1,8 @@
 /* The computations of preconditioners on CUDA: the diagonal and its reciprocals; dense blocks, a
- * Chebyshev step, a triangular solve by levels.
+ * Chebyshev step. Triangular solves: precond_triangles_cuda.cu.
  *
  * Blocks: one thread a row; neighbouring threads read neighbouring elements of a column of their
  * block, and the same element of r. Step: one pass over four vectors instead of three maps.
- * Triangle: a large level is one launch, one thread a row. A run of small levels is one launch of
- * one block, with a barrier between levels, which costs a tenth of a launch. So a matrix with long
- * chains takes microseconds a level, whatever its size. M. Naumov, "Parallel solution of sparse
- * triangular linear systems in the preconditioned iterative methods on the GPU", NVIDIA
- * NVR-2011-001, 2011.
  *
  * The order of each sum is that of the host.
  *
@@ -23,7 +18,7 @@ extern "C" {
 namespace
 {
 
-enum { THREADS = 128, RUN_THREADS = 1024 };
+enum { THREADS = 128 };
 
 /* Offsets are int32_t or int64_t. val may be NULL: each entry is 1. */
 template <typename T, typename Offset>
@@ -178,44 +173,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename T> struct triangle {
-    const int64_t *ptr;
-    const int32_t *col, *row;
-    const T *val, *inverse;
-
-    /* in and out may be the same array, and other threads write elements that are read here, so
-     * loads must not use the read-only cache. */
-    __device__ void solve(int64_t p, const T *in, T *out) const
-    {
-        T sum = in[row[p]];
-        const int64_t end = ptr[p + 1];
-        for (int64_t k = ptr[p]; k < end; k++)
-            sum -= val[k] * out[col[k]];
-        out[row[p]] = sum * inverse[p];
-    }
-};
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS) level_kernel(triangle<T> t, const T *in, T *out, int64_t begin, int64_t end)
-{
-    const int64_t stride = (int64_t)gridDim.x * THREADS;
-    for (int64_t p = begin + (int64_t)blockIdx.x * THREADS + threadIdx.x; p < end; p += stride)
-        t.solve(p, in, out);
-}
-
-/* One block: levels first to last - 1. */
-template <typename T>
-__global__ void __launch_bounds__(RUN_THREADS)
-    run_kernel(triangle<T> t, const T *in, T *out, const int64_t *level, int64_t first, int64_t last)
-{
-    for (int64_t l = first; l < last; l++) {
-        const int64_t end = level[l + 1];
-        for (int64_t p = level[l] + threadIdx.x; p < end; p += RUN_THREADS)
-            t.solve(p, in, out);
-        __syncthreads();
-    }
-}
-
 template <typename T, typename Offset> spmv_status diagonal_of(spmv_context *ctx, const spmv_csr *a, double *diagonal)
 {
     return launch(ctx, "preconditioner diagonal", grid_for(a->rows, THREADS), THREADS, diagonal_kernel<T, Offset>,
@@ -267,23 +224,6 @@ template <typename T> spmv_status step(spmv_context *ctx, const struct precond_s
                   (T)s->before, (T)s->factor, (const T *)s->inverse, (const T *)s->residual, (T *)s->d, (T *)s->z, n);
 }
 
-template <typename T>
-spmv_status solve(spmv_context *ctx, const struct precond_triangle *from, const void *in, void *out)
-{
-    const triangle<T> t = {from->ptr, from->col, from->row, (const T *)from->val, (const T *)from->inverse};
-    spmv_status st = SPMV_OK;
-    for (int64_t f = 0; f < from->phases && st == SPMV_OK; f++) {
-        const int64_t begin = from->first[f], end = from->first[f + 1];
-        if (from->wide[f])
-            st = launch(ctx, "preconditioner level", grid_for(end - begin, THREADS), THREADS, level_kernel<T>, t,
-                        (const T *)in, (T *)out, begin, end);
-        else
-            st = launch(ctx, "preconditioner levels", 1, RUN_THREADS, run_kernel<T>, t, (const T *)in, (T *)out,
-                        from->level, from->first_level[f], from->first_level[f + 1]);
-    }
-    return st;
-}
-
 /* On the device: body(zero), with a 0 of this real type. */
 template <typename Body> spmv_status with_scalar_type(spmv_context *ctx, spmv_type type, Body body)
 {
@@ -309,12 +249,6 @@ extern "C" spmv_status precond_blocks_cuda(spmv_context *ctx, spmv_type type, co
 extern "C" spmv_status precond_step_cuda(spmv_context *ctx, spmv_type type, const struct precond_step *s, int64_t n)
 {
     return with_scalar_type(ctx, type, [=](auto zero) { return step<decltype(zero)>(ctx, s, n); });
-}
-
-extern "C" spmv_status precond_triangle_cuda(spmv_context *ctx, spmv_type type, const struct precond_triangle *t,
-                                             const void *in, void *out)
-{
-    return with_scalar_type(ctx, type, [=](auto zero) { return solve<decltype(zero)>(ctx, t, in, out); });
 }
 
 extern "C" spmv_status precond_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, double *diagonal)

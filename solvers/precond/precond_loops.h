@@ -43,21 +43,32 @@ struct precond_coefficients {
 
 void precond_chebyshev_steps(double lowest, double highest, int degree, struct precond_coefficients *step);
 
+/* Rows of a triangle that a block of a GPU solves: positions begin to end - 1. gate: a row of an
+ * earlier tile that is solved some levels before; -1: none. inside: whether rows may need others
+ * of the tile. The column of such an entry is stored as -1 - (position - begin), that of others
+ * as it is. */
+struct precond_tile {
+    int32_t begin, end, gate, inside;
+};
+
+/* For the solve of a triangle on a GPU. Arrays are in its memory. */
+struct precond_tiles {
+    int64_t count;
+    const struct precond_tile *tile;
+    int lanes;               /* that share a row: 1, 2, 4, 8, 16 or 32 */
+    int inside;              /* the most rows of a tile with `inside` */
+    int *drawn, *drawn_next; /* tiles begun, of this triangle and of the other one */
+};
+
 /* A triangle in the order of its solve. Position p is row row[p]. Its off-diagonal entries are
  * ptr[p] <= k < ptr[p + 1], all in rows of earlier positions; inverse[p] is the reciprocal of its
- * diagonal entry. Phase f has positions first[f] to first[f + 1] - 1. The rows of a wide phase are
- * independent; in a narrow phase each may need the rows before. */
+ * diagonal entry. */
 struct precond_triangle {
     int64_t rows;
     const int64_t *ptr;
     const int32_t *col, *row;
     const void *val, *inverse;
-    int64_t phases;
-    const int64_t *first; /* host memory, like wide */
-    const bool *wide;
-    /* the positions at which levels begin, in the context's memory; cuda only */
-    const int64_t *level;
-    const int64_t *first_level; /* of each phase, phases + 1; host memory; cuda only */
+    struct precond_tiles tiles; /* cuda only */
 };
 
 /* out_i = (in_i - sum of val out_col) inverse for the rows at positions begin to end - 1; out may
@@ -69,8 +80,16 @@ spmv_status precond_blocks_cuda(spmv_context *ctx, spmv_type type, const struct 
                                 void *z) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status precond_step_cuda(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* The same for all rows, in one launch. Before it all bits of out are 1, and *drawn is 0.
+ * Afterwards this holds for blank and *drawn_next, which are those of the other triangle. blank
+ * may equal in; out may not. */
 spmv_status precond_triangle_cuda(spmv_context *ctx, spmv_type type, const struct precond_triangle *triangle,
-                                  const void *in, void *out) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+                                  const void *in, void *out, void *blank) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* Sets all bits of the `bytes` of between to 1, and drawn[0] and drawn[1] to 0. Queued. */
+spmv_status precond_triangles_begin_cuda(spmv_context *ctx, void *between, int64_t bytes, int *drawn)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* diagonal[i] = the sum of the diagonal entries of row i, in the order of the row. All arrays are
  * in the device's memory. */

@@ -1,14 +1,15 @@
 /* A preconditioner M = L U of two sparse triangles: each application solves L y = r and U z = y.
  *
  * Row i of a triangle needs the rows in its pattern, so rows are solved by levels, all rows of a
- * level at once. On omp, levels are cut into tiles that threads take in order, each after the
- * levels before its own are done. No thread waits for a thread that holds no tile, so a descheduled
+ * level at once. Levels are cut into tiles: a large level into several, and small levels that
+ * follow each other make up one. On omp, threads take tiles in order, each after the levels
+ * before its own are done. No thread waits for a thread that holds no tile, so a descheduled
  * thread delays little. A matrix with long chains (a banded one) is solved by one thread, in the
- * matrix's own order, with the same arithmetic and so the same bits. On the GPU, a large level is
- * one launch, and a run of small ones is one launch of one block. Traffic an application: both
- * triangles (12 bytes an entry in f64) and 5 vectors. Levels: E. Anderson, Y. Saad, "Solving sparse
- * triangular linear systems on parallel computers", Int. J. High Speed Computing 1, 1989; Saad
- * 2003, section 11.6.
+ * matrix's own order, with the same arithmetic and so the same bits. On the GPU, a triangle is
+ * one launch, whose blocks take tiles in order; a row waits for the elements that it needs
+ * (precond_triangles_cuda.cu). Traffic an application: both triangles (12 bytes an entry in f64)
+ * and 5 vectors, on a GPU 7. Levels: E. Anderson, Y. Saad, "Solving sparse triangular linear
+ * systems on parallel computers", Int. J. High Speed Computing 1, 1989; Saad 2003, section 11.6.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -23,40 +24,47 @@
 #include "solvers/precond/precond_loops.h"
 #include "solvers/precond/precond_triangles.h"
 
-/* WIDE_HOST, WIDE_CUDA: the least entries of a level that threads share (others wait for it about
- * 0.5 us), or that gets a launch of its own (about 3 us). TILE_ENTRIES: some microseconds of work.
- * WORTH_A_TEAM: with fewer entries, or with most entries in small levels, one thread is faster than
- * waking the others. THREADS_WORTH: fewer threads gain nothing over one thread that solves in the
- * matrix's own order. */
+/* WORTH_A_TEAM: with fewer entries, or with most entries in small levels, one thread is faster
+ * than waking the others. THREADS_WORTH: fewer threads gain nothing over one thread that solves
+ * in the matrix's own order. GATE_LARGE, GATE_SMALL: a tile on a GPU waits for its elements one
+ * by one once a row so many levels before its own is solved, some 1 us ahead. */
+enum { WORTH_A_TEAM = 2 * TEAM_WORTH_AWAKE, THREADS_WORTH = 4, GATE_LARGE = 3, GATE_SMALL = 16 };
+
+/* How levels are cut into tiles. A level with at least `large` entries is cut into tiles of
+ * `least` entries, or more so that it has at most `share` tiles. Other levels that follow each
+ * other become one tile, of at most `rows` rows.
+ *
+ * Host: large levels are those that threads share, which wait for each other about 0.5 us; a tile
+ * is some microseconds of work. GPU: a large level would take a single multiprocessor longer than
+ * the 0.5 us that one waits for another. A tile is one or two steps of a block. The elements of
+ * `rows` rows are in a block's shared memory. */
 #ifndef CUDA_WIDE_LEVEL /* tests use a smaller value */
-#define CUDA_WIDE_LEVEL 4096
+#define CUDA_WIDE_LEVEL 512
 #endif
-enum {
-    WIDE_HOST = 4096,
-    WIDE_CUDA = CUDA_WIDE_LEVEL,
-    TILE_ENTRIES = 2048,
-    WORTH_A_TEAM = 2 * TEAM_WORTH_AWAKE,
-    THREADS_WORTH = 4
-};
+static const struct cutting {
+    int64_t large, least, share, rows;
+} on_host = {4096, 2048, INT64_MAX, INT64_MAX},
+  on_gpu = {CUDA_WIDE_LEVEL, CUDA_WIDE_LEVEL / 2, 1024, 8 * CUDA_WIDE_LEVEL};
 
 /* One triangle in the context's memory. */
 struct solve {
     struct precond_triangle triangle;
-    void *ptr, *col, *row, *val, *inverse, *level; /* in the context's memory */
-    int64_t *first, *first_level;
-    bool *wide;
-    int64_t tiles; /* omp: of a solve shared by threads; 0: one thread solves */
+    void *ptr, *col, *row, *val, *inverse, *tiles_there; /* in the context's memory */
+    int64_t tiles;                                       /* omp: of a solve shared by threads; 0: one thread solves */
     struct tile *tile;
 };
 
-/* Positions begin to end - 1, which may begin when `after` tiles are done. */
+/* Positions begin to end - 1, the first one in `level`. They may begin when `after` tiles are
+ * done. many: of levels that are not large. */
 struct tile {
-    int64_t begin, end, after;
+    int64_t begin, end, after, level;
+    bool many;
 };
 
 struct triangles {
     spmv_preconditioner *m;
     struct solve forward, backward;
+    void *between, *drawn; /* on a GPU: L^-1 r; the tiles begun of each triangle */
     /* with a permutation of the columns: U^-1 L^-1 r, and the column of each of its elements */
     void *product, *column;
 };
@@ -233,6 +241,26 @@ done:
     return st;
 }
 
+/* Puts the entries of each row in the order of the positions of their columns, which is that in
+ * which a solve knows the elements. So a row that waits for an element has subtracted nearly all
+ * others. All backends add in this order. position: room for a number for each row, which is set. */
+static spmv_status order_entries(spmv_context *ctx, const int32_t *row, int32_t *position, struct host_rows *triangle)
+{
+    const int64_t n = triangle->rows;
+    spmv_status st = SPMV_OK;
+    for (int64_t p = 0; p < n; p++)
+        position[row[p]] = (int32_t)p;
+    for (int64_t i = 0; i < n && st == SPMV_OK; i++) {
+        const int64_t begin = triangle->ptr[i], end = triangle->ptr[i + 1];
+        for (int64_t k = begin; k < end; k++)
+            triangle->col[k] = position[triangle->col[k]];
+        st = sort_entries(ctx, triangle->col + begin, triangle->val + begin, end - begin);
+        for (int64_t k = begin; k < end; k++)
+            triangle->col[k] = row[triangle->col[k]];
+    }
+    return st;
+}
+
 /* ------------------------------------------------------------------- solving */
 
 /* A solve in progress. Tiles are taken in order, and only when the tiles they need are done. The
@@ -296,8 +324,9 @@ static spmv_status solve_both(const struct triangles *f, const void *r, void *z)
 {
     const spmv_preconditioner *m = f->m;
     if (context_on_device(m->ctx)) {
-        const spmv_status st = precond_triangle_cuda(m->ctx, m->type, &f->forward.triangle, r, z);
-        return st != SPMV_OK ? st : precond_triangle_cuda(m->ctx, m->type, &f->backward.triangle, z, z);
+        const spmv_status st = precond_triangle_cuda(m->ctx, m->type, &f->forward.triangle, r, f->between, z);
+        return st != SPMV_OK ? st
+                             : precond_triangle_cuda(m->ctx, m->type, &f->backward.triangle, f->between, z, f->between);
     }
     if (f->forward.tiles > 0) {
         solve_shared(f, r, z);
@@ -323,8 +352,8 @@ static spmv_status apply(void *self, const void *r, void *z)
 
 static void release(spmv_context *ctx, struct solve *s)
 {
-    context_free_all(ctx, s->ptr, s->col, s->row, s->val, s->inverse, s->level);
-    host_free_all(s->first, s->first_level, s->wide, s->tile);
+    context_free_all(ctx, s->ptr, s->col, s->row, s->val, s->inverse, s->tiles_there);
+    host_free(s->tile);
 }
 
 static void destroy(void *self)
@@ -332,12 +361,12 @@ static void destroy(void *self)
     struct triangles *f = self;
     release(f->m->ctx, &f->forward);
     release(f->m->ctx, &f->backward);
-    spmv_free(f->m->ctx, f->product);
-    spmv_free(f->m->ctx, f->column);
+    context_free_all(f->m->ctx, f->between, f->drawn, f->product, f->column);
     host_free(f);
 }
 
-/* The triangle's entries in the order of its levels, with the diagonal stored separately, in type. */
+/* The triangle's entries in the order of its levels, with the diagonal stored separately, in
+ * type. */
 struct ordered {
     spmv_type type;
     int64_t *ptr;
@@ -370,59 +399,44 @@ static int64_t entries_of_level(const struct host_rows *from, const struct level
     return entries;
 }
 
-/* Cuts the levels into phases: each wide level is one, and each run of other levels is one. Adds
- * the entries of wide levels to *wide_entries. */
-static spmv_status cut_phases(spmv_preconditioner *m, const struct host_rows *from, const struct levels *levels,
-                              struct solve *s, int64_t *wide_entries)
+/* Cuts level l, of positions begin to end - 1, into tiles of at least `each` entries. */
+static void cut_level(const struct host_rows *from, const struct levels *levels, int64_t l, int64_t each,
+                      struct solve *s)
 {
-    spmv_status st = SPMV_OK;
-    const int64_t worth = context_on_device(m->ctx) ? WIDE_CUDA : WIDE_HOST;
-    struct precond_triangle *t = &s->triangle;
-    TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first));
-    TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first_level));
-    TRY(host_alloc(m->ctx, levels->count, "phases of a solve", (void **)&s->wide));
-    for (int64_t l = 0; l < levels->count; l++) {
-        const int64_t entries = entries_of_level(from, levels, l);
-        const bool wide = entries >= worth;
-        if (wide)
-            *wide_entries += entries;
-        if (wide || t->phases == 0 || s->wide[t->phases - 1]) {
-            s->wide[t->phases] = wide;
-            s->first_level[t->phases] = l;
-            s->first[t->phases++] = levels->first[l];
+    const int64_t after = s->tiles, end = levels->first[l + 1];
+    int64_t begin = levels->first[l], entries = 0;
+    for (int64_t p = begin; p < end; p++) {
+        entries += from->ptr[levels->row[p] + 1] - from->ptr[levels->row[p]];
+        if (entries >= each || p + 1 == end) {
+            s->tile[s->tiles++] = (struct tile){begin, p + 1, after, l, false};
+            begin = p + 1;
+            entries = 0;
         }
     }
-    s->first[t->phases] = from->rows;
-    s->first_level[t->phases] = levels->count;
-done:
-    return st;
 }
 
-/* Cuts wide phases into tiles of TILE_ENTRIES entries, or up to one row more; other phases are one
- * tile. */
-static spmv_status cut_tiles(spmv_preconditioner *m, const struct host_rows *from, const struct levels *levels,
-                             struct solve *s)
+/* Cuts all levels. Adds the entries of large levels to *large_entries. */
+static spmv_status cut_levels(spmv_preconditioner *m, const struct host_rows *from, const struct levels *levels,
+                              const struct cutting *by, struct solve *s, int64_t *large_entries)
 {
-    const struct precond_triangle *t = &s->triangle;
-    const int64_t most = from->ptr[from->rows] / TILE_ENTRIES + 2 * t->phases;
+    const int64_t most = levels->count + from->ptr[from->rows] / by->least;
     const spmv_status st = host_alloc(m->ctx, most * (int64_t)sizeof *s->tile, "tiles of a solve", (void **)&s->tile);
     if (st != SPMV_OK)
         return st;
-    for (int64_t f = 0; f < t->phases; f++) {
-        const int64_t after = s->tiles, end = s->first[f + 1];
-        int64_t entries = 0;
-        s->tile[s->tiles] = (struct tile){s->first[f], end, after};
-        for (int64_t p = s->first[f]; p < end && s->wide[f]; p++) {
-            entries += from->ptr[levels->row[p] + 1] - from->ptr[levels->row[p]];
-            if (entries >= TILE_ENTRIES && p + 1 < end) {
-                s->tile[s->tiles++].end = p + 1;
-                s->tile[s->tiles] = (struct tile){p + 1, end, after};
-                entries = 0;
-            }
+    for (int64_t l = 0; l < levels->count; l++) {
+        const int64_t begin = levels->first[l], end = levels->first[l + 1], entries = entries_of_level(from, levels, l);
+        struct tile *const last = s->tiles > 0 ? s->tile + s->tiles - 1 : NULL;
+        if (entries >= by->large) {
+            cut_level(from, levels, l, max_i64(by->least, entries / by->share), s);
+            *large_entries += entries;
+        } else if (last != NULL && last->many && end - last->begin <= by->rows) {
+            last->end = end;
+        } else {
+            s->tile[s->tiles] = (struct tile){begin, end, s->tiles, l, true};
+            s->tiles++;
         }
-        s->tiles++;
     }
-    return st;
+    return SPMV_OK;
 }
 
 static spmv_status send(spmv_preconditioner *m, const void *host, int64_t bytes, void **memory)
@@ -438,8 +452,24 @@ static void keep_order(int32_t *row, int64_t n, bool backward)
         row[p] = (int32_t)(backward ? n - 1 - p : p);
 }
 
-/* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. */
-static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, const int32_t *row, struct solve *s)
+/* For a GPU: columns of entries whose rows are in the same tile become places in the tile
+ * (precond_loops.h). */
+static void point_into_tiles(const struct solve *s, const int32_t *position, struct ordered *to)
+{
+    for (int64_t t = 0; t < s->tiles; t++) {
+        const struct tile *const tile = s->tile + t;
+        for (int64_t k = to->ptr[tile->begin]; k < to->ptr[tile->end] && tile->many; k++) {
+            const int32_t place = position[to->col[k]] - (int32_t)tile->begin;
+            if (place >= 0)
+                to->col[k] = -1 - place;
+        }
+    }
+}
+
+/* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. position:
+ * of each row, used for a GPU. */
+static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, const int32_t *row,
+                        const int32_t *position, struct solve *s)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = m->ctx;
@@ -457,6 +487,8 @@ static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, co
     if (on_device)
         to = (struct ordered){m->type, copy[0], copy[1], copy[2], copy[3]};
     put_in_order(from, row, &to);
+    if (on_device)
+        point_into_tiles(s, position, &to);
     for (int i = 0; on_device && i < 4; i++)
         TRY(spmv_upload(ctx, copy[i], *arrays[i], bytes[i]));
 done:
@@ -465,24 +497,58 @@ done:
     return st;
 }
 
-static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *from, bool backward, struct solve *s)
+/* The tiles for a GPU, in its memory. drawn: the counters of this triangle and of the other one. */
+static spmv_status send_tiles(spmv_preconditioner *m, const struct levels *levels, int64_t entries, struct solve *s,
+                              int *drawn, int *drawn_next)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t n = levels->first[levels->count];
+    struct precond_tiles *const tiles = &s->triangle.tiles;
+    struct precond_tile *copy = NULL;
+    TRY(host_alloc(m->ctx, s->tiles * (int64_t)sizeof *copy, "tiles of a solve", (void **)&copy));
+    *tiles = (struct precond_tiles){.count = s->tiles, .lanes = 1, .drawn = drawn, .drawn_next = drawn_next};
+    while (tiles->lanes < 32 && tiles->lanes * n < entries)
+        tiles->lanes *= 2;
+    for (int64_t t = 0; t < s->tiles; t++) {
+        const struct tile *const tile = s->tile + t;
+        const int64_t gate = tile->level - (tile->many ? GATE_SMALL : GATE_LARGE);
+        copy[t] = (struct precond_tile){.begin = (int32_t)tile->begin,
+                                        .end = (int32_t)tile->end,
+                                        .gate = gate < 0 ? -1 : levels->row[levels->first[gate + 1] - 1],
+                                        .inside = tile->many};
+        if (tile->many)
+            tiles->inside = (int)max_i64(tiles->inside, tile->end - tile->begin);
+    }
+    TRY(send(m, copy, s->tiles * (int64_t)sizeof *copy, &s->tiles_there));
+    tiles->tile = s->tiles_there;
+done:
+    host_free(copy);
+    return st;
+}
+
+/* drawn: on a GPU the counter of this triangle, drawn_next that of the other one. */
+static spmv_status make_solve(spmv_preconditioner *m, struct host_rows *from, bool backward, int *drawn,
+                              int *drawn_next, struct solve *s)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = m->ctx;
+    const bool on_device = context_on_device(ctx);
     const int64_t n = from->rows, entries = from->ptr[n] - n;
-    int64_t wide_entries = 0;
+    int64_t large_entries = 0;
+    int32_t *position = NULL;
     struct levels levels = {0};
     TRY(levels_of(ctx, from, backward, &levels));
+    TRY(host_alloc(ctx, n * 4, "the order of a triangle", (void **)&position));
+    TRY(order_entries(ctx, levels.row, position, from));
     m->levels = max_i64(m->levels, levels.count);
-    TRY(cut_phases(m, from, &levels, s, &wide_entries));
-    if (context_on_device(ctx)) {
-        TRY(send(m, levels.first, (levels.count + 1) * 8, &s->level));
-    } else if (ctx->threads >= THREADS_WORTH && entries + n >= WORTH_A_TEAM && wide_entries >= (entries + n) / 2) {
-        TRY(cut_tiles(m, from, &levels, s));
-    } else {
+    TRY(cut_levels(m, from, &levels, on_device ? &on_gpu : &on_host, s, &large_entries));
+    if (on_device) {
+        TRY(send_tiles(m, &levels, entries, s, drawn, drawn_next));
+    } else if (ctx->threads < THREADS_WORTH || entries + n < WORTH_A_TEAM || large_entries < (entries + n) / 2) {
+        s->tiles = 0;
         keep_order(levels.row, n, backward);
     }
-    TRY(fill(m, from, levels.row, s));
+    TRY(fill(m, from, levels.row, position, s));
     TRY(send(m, levels.row, n * 4, &s->row));
     s->triangle = (struct precond_triangle){.rows = n,
                                             .ptr = s->ptr,
@@ -490,12 +556,13 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *fr
                                             .row = s->row,
                                             .val = s->val,
                                             .inverse = s->inverse,
-                                            .phases = s->triangle.phases,
-                                            .first = s->first,
-                                            .wide = s->wide,
-                                            .level = s->level,
-                                            .first_level = s->first_level};
+                                            .tiles = s->triangle.tiles};
+    if (on_device || s->tiles == 0) {
+        host_free(s->tile);
+        s->tile = NULL;
+    }
 done:
+    host_free(position);
     levels_release(&levels);
     return st;
 }
@@ -525,9 +592,16 @@ spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, stru
     TRY(host_alloc(m->ctx, sizeof *f, "a preconditioner", (void **)&f));
     memset(f, 0, sizeof *f);
     f->m = m;
-    TRY(make_solve(m, lower, false, &f->forward));
+    if (context_on_device(m->ctx)) {
+        const int64_t bytes = m->rows * (int64_t)spmv_type_size(m->type);
+        TRY(precond_alloc(m, max_i64(1, bytes), &f->between));
+        TRY(precond_alloc(m, 2 * (int64_t)sizeof(int), &f->drawn));
+        TRY(precond_triangles_begin_cuda(m->ctx, f->between, bytes, f->drawn));
+    }
+    int *const drawn = f->drawn, *const drawn_next = drawn == NULL ? NULL : drawn + 1;
+    TRY(make_solve(m, lower, false, drawn, drawn_next, &f->forward));
     host_rows_release(lower); /* before the second copy */
-    TRY(make_solve(m, upper, true, &f->backward));
+    TRY(make_solve(m, upper, true, drawn_next, drawn, &f->backward));
     host_rows_release(upper);
     /* one thread must use its own order for both */
     if (f->forward.tiles == 0 || f->backward.tiles == 0)

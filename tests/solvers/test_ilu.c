@@ -306,8 +306,23 @@ static void replaced_pivots(void **state)
 
 /* --------------------------------------------------------------------- bits */
 
-/* Both kinds with 1, 2 and 5 threads, on a grid whose levels threads share, and on a large matrix, for ilut
- * without a diagonal: ilu0 of such a matrix is refused. */
+/* A row of U subtracts the elements that are solved first, those of the last rows: (2^60 - 2^60)
+ * - 1, where (2^60 - 1) - 2^60 would be rounded to 0. */
+static void order_of_sums(void **state)
+{
+    spmv_context *ctx = *state;
+    const double upper[] = {1, 1, 1, 0, 1, 0, 0, 0, 1}, r[] = {0x1p60, 1, 0x1p60};
+    struct sparse a = from_dense(3, upper);
+    for (int kind = 0; kind < 2; kind++) {
+        spmv_preconditioner *const m = make(ctx, kind == 0 ? "ilu0" : "ilut", &a.view, -1, 0);
+        check_values(ctx, m, r, (const double[]){-1, 1, 0x1p60});
+        spmv_preconditioner_destroy(m);
+    }
+    release(&a);
+}
+
+/* Both kinds with 1, 2 and 5 threads, on a grid whose levels threads share, and on a large
+ * matrix, for ilut without a diagonal: ilu0 of such a matrix is refused. */
 static void same_bits(void **state)
 {
     (void)state;
@@ -428,5 +443,5 @@ static void refusals(void **state)
 }
 
 SUPPORT_MAIN(with_context(tridiagonal), with_context(complete), with_context(ilu0_as_defined),
-             with_context(ilut_dropping), with_context(replaced_pivots), cmocka_unit_test(same_bits),
-             with_context(refusals))
+             with_context(ilut_dropping), with_context(replaced_pivots), with_context(order_of_sums),
+             cmocka_unit_test(same_bits), with_context(refusals))
