@@ -452,19 +452,41 @@ void context_pace(spmv_context *ctx, int64_t work)
     ctx->paced = 0;
 }
 
-spmv_status context_keep_pace(spmv_context *ctx, const char *what, int64_t done, int64_t all)
+static double share_of(int64_t done, int64_t all)
+{
+    return (double)done / (double)max_i64(1, all);
+}
+
+static bool keeps_pace(const spmv_context *ctx, int64_t work, int64_t done, int64_t all)
 {
     static const double SLACK = 0.08; /* of all: the first part may be uneven */
-    const double share = (double)done / (double)max_i64(1, all);
-    if (ctx->pace == 0 || (double)ctx->paced <= (share + SLACK) * (double)ctx->pace)
+    return ctx->pace == 0 || (double)(ctx->paced + work) <= (share_of(done, all) + SLACK) * (double)ctx->pace;
+}
+
+spmv_status context_keep_pace(spmv_context *ctx, const char *what, int64_t done, int64_t all)
+{
+    if (keeps_pace(ctx, 0, done, all))
         return SPMV_OK;
     return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: after %.0f %% of the rows its work is above that of another one",
-                        what, 100 * share);
+                        what, 100 * share_of(done, all));
+}
+
+bool context_allows(const spmv_context *ctx, int64_t work, int64_t done, int64_t all)
+{
+    return keeps_pace(ctx, work, done, all) && (ctx->budget == 0 || ctx->budget - work > 1);
+}
+
+bool context_asks(spmv_context *ctx, int64_t work)
+{
+    ctx->work += work;
+    if (ctx->work < POLL_WORK)
+        return false;
+    ctx->work = 0;
+    return context_cancelled(ctx);
 }
 
 spmv_status context_poll(spmv_context *ctx, const char *what, int64_t work)
 {
-    ctx->work += work;
     ctx->paced += work;
     if (ctx->budget > 0) {
         ctx->budget = max_i64(1, ctx->budget - work);
@@ -472,10 +494,7 @@ spmv_status context_poll(spmv_context *ctx, const char *what, int64_t work)
             return context_fail(ctx, SPMV_ERROR_LIMIT,
                                 "%s: the set-up takes more work than is allowed for one that \"auto\" chooses", what);
     }
-    if (ctx->work < POLL_WORK)
-        return SPMV_OK;
-    ctx->work = 0;
-    return context_cancelled(ctx) ? context_fail_cancelled(ctx, what) : SPMV_OK;
+    return context_asks(ctx, work) ? context_fail_cancelled(ctx, what) : SPMV_OK;
 }
 
 spmv_status context_warn(spmv_context *ctx, const char *format, ...)

@@ -140,7 +140,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 2^-40 (f32: 2^-20) times the largest entry of its row is replaced by 0.001 times
  *                 that entry (info.fallen).
  *   ilut          L U Q', an incomplete LU factorisation with fill-in, dropping by options.drop and
- *                 options.fill, and column pivoting. (6) Pivots are replaced as for ilu0.
+ *                 options.fill, and column pivoting. (6) L and U are triangles in an order of the
+ *                 rows that depends on the matrix only. Pivots are replaced as for ilu0.
  *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
  *                 with matrix A, the rows form aggregates around a maximal independent set of
  *                 distance 2. P = (I - omega D^-1 F) P0, where F is A without weak couplings, D has

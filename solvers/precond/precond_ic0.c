@@ -62,7 +62,7 @@ spmv_status precond_make_ic0(spmv_preconditioner *m, struct precond_source *sour
     lower.val = factor;
     factor = NULL;
     TRY(lower_transpose(m->ctx, &lower, &upper));
-    TRY(triangles_make(m, &lower, &upper, NULL));
+    TRY(triangles_make(m, &lower, &upper, NULL, NULL));
 done:
     host_rows_release(&lower);
     host_rows_release(&upper);

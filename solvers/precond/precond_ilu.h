@@ -54,15 +54,15 @@ static inline void pivots_report(spmv_preconditioner *m, const struct pivots *p)
 }
 
 /* SPMV_ERROR_NOT_FINITE names the first row with an entry that is not finite. */
-static inline spmv_status ilu_check_finite(const spmv_preconditioner *m, const struct host_rows *a)
+static inline spmv_status ilu_check_finite(const spmv_preconditioner *m, const spmv_csr *a)
 {
     for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
-            if (!isfinite(a->val[k]))
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            if (!isfinite(precond_value(a, k)))
                 return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                                     "preconditioner %s: the entry in row %lld, column %lld%s is %g", m->name,
                                     context_number(m->ctx, i), context_number(m->ctx, a->col[k]),
-                                    context_counted(m->ctx), a->val[k]);
+                                    context_counted(m->ctx), precond_value(a, k));
     return SPMV_OK;
 }
 

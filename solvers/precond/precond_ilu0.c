@@ -97,8 +97,8 @@ spmv_status precond_make_ilu0(spmv_preconditioner *m, struct precond_source *sou
     struct host_rows a = {0}, lower = {0}, upper = {0};
     struct pivots pivots = pivots_of(m->type);
     int64_t *diagonal = NULL, *at = NULL;
+    TRY(ilu_check_finite(m, &source->host));
     TRY(host_rows_take(m->ctx, source, TAKE_ALL, &a));
-    TRY(ilu_check_finite(m, &a));
     TRY(host_alloc(m->ctx, a.rows * 8, "pivots of a factor", (void **)&diagonal));
     TRY(host_alloc(m->ctx, a.rows * 8, "a row of a factor", (void **)&at));
     TRY(factor_rows(m->ctx, &a, diagonal, at, &pivots));
@@ -106,7 +106,7 @@ spmv_status precond_make_ilu0(spmv_preconditioner *m, struct precond_source *sou
     snprintf(m->layout, sizeof m->layout, "factors of %lld entr%s", (long long)(a.ptr[a.rows] + a.rows),
              a.ptr[a.rows] + a.rows == 1 ? "y" : "ies");
     pivots_report(m, &pivots);
-    TRY(triangles_make(m, &lower, &upper, NULL));
+    TRY(triangles_make(m, &lower, &upper, NULL, NULL));
 done:
     host_rows_release(&a);
     host_rows_release(&lower);

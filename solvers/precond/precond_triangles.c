@@ -84,6 +84,8 @@ spmv_status host_rows_alloc(spmv_context *ctx, int64_t rows, int64_t entries, st
     TRY(host_alloc(ctx, (rows + 1) * 8, "row offsets of a triangle", (void **)&t->ptr));
     TRY(host_alloc(ctx, entries * 4, "columns of a triangle", (void **)&t->col));
     TRY(host_alloc(ctx, entries * 8, "values of a triangle", (void **)&t->val));
+    pages_ask_large(t->col, entries * 4);
+    pages_ask_large(t->val, entries * 8);
     t->ptr[0] = 0;
 done:
     return st;
@@ -196,7 +198,7 @@ done:
 /* -------------------------------------------------------------------- levels */
 
 /* The rows of a triangle by level: row[p] is the row at position p. Rows of a level need rows of
- * earlier levels only, and ascend (descend if backward). first: levels + 1 positions. */
+ * earlier levels only, and are in the matrix's own order (backwards if backward). first: levels + 1 positions. */
 struct levels {
     int64_t count;
     int32_t *row;
@@ -209,7 +211,15 @@ static void levels_release(struct levels *levels)
     host_free(levels->first);
 }
 
-static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle, bool backward, struct levels *levels)
+/* The row at position p of a solve. order: of triangles_make. */
+static int64_t row_at(const int32_t *order, int64_t n, bool backward, int64_t p)
+{
+    const int64_t step = backward ? n - 1 - p : p;
+    return order != NULL ? order[step] : step;
+}
+
+static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle, const int32_t *order, bool backward,
+                             struct levels *levels)
 {
     spmv_status st = SPMV_OK;
     const int64_t n = triangle->rows;
@@ -218,7 +228,7 @@ static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle
     TRY(host_alloc(ctx, n * 4, "the order of a triangle", (void **)&levels->row));
     levels->count = 0;
     for (int64_t p = 0; p < n; p++) {
-        const int64_t i = backward ? n - 1 - p : p;
+        const int64_t i = row_at(order, n, backward, p);
         int32_t deepest = 0;
         for (int64_t k = triangle->ptr[i]; k < triangle->ptr[i + 1]; k++)
             if (triangle->col[k] != i && level[triangle->col[k]] >= deepest)
@@ -233,7 +243,7 @@ static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle
     for (int64_t l = 0; l < levels->count; l++)
         levels->first[l + 2] += levels->first[l + 1];
     for (int64_t p = 0; p < n; p++) {
-        const int64_t i = backward ? n - 1 - p : p;
+        const int64_t i = row_at(order, n, backward, p);
         levels->row[levels->first[level[i] + 1]++] = (int32_t)i;
     }
 done:
@@ -247,18 +257,19 @@ done:
 static spmv_status order_entries(spmv_context *ctx, const int32_t *row, int32_t *position, struct host_rows *triangle)
 {
     const int64_t n = triangle->rows;
-    spmv_status st = SPMV_OK;
+    int64_t failed = 0;
     for (int64_t p = 0; p < n; p++)
         position[row[p]] = (int32_t)p;
-    for (int64_t i = 0; i < n && st == SPMV_OK; i++) {
+#pragma omp parallel for num_threads(host_team(ctx, triangle->ptr[n])) schedule(dynamic, 256) reduction(+ : failed)
+    for (int64_t i = 0; i < n; i++) {
         const int64_t begin = triangle->ptr[i], end = triangle->ptr[i + 1];
         for (int64_t k = begin; k < end; k++)
             triangle->col[k] = position[triangle->col[k]];
-        st = sort_entries(ctx, triangle->col + begin, triangle->val + begin, end - begin);
+        failed += sort_entries(NULL, triangle->col + begin, triangle->val + begin, end - begin) != SPMV_OK;
         for (int64_t k = begin; k < end; k++)
             triangle->col[k] = row[triangle->col[k]];
     }
-    return st;
+    return failed == 0 ? SPMV_OK : context_fail_memory(ctx, "the entries of a row", n * (int64_t)sizeof(struct placed));
 }
 
 /* ------------------------------------------------------------------- solving */
@@ -374,12 +385,15 @@ struct ordered {
     void *val, *inverse;
 };
 
-static void put_in_order(const struct host_rows *from, const int32_t *row, struct ordered *to)
+static void put_in_order(const struct host_rows *from, const int32_t *row, int team, struct ordered *to)
 {
-    int64_t end = 0;
+    to->ptr[0] = 0;
+    for (int64_t p = 0; p < from->rows; p++)
+        to->ptr[p + 1] = to->ptr[p] + from->ptr[row[p] + 1] - from->ptr[row[p]] - 1;
+#pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t p = 0; p < from->rows; p++) {
         const int64_t i = row[p];
-        to->ptr[p] = end;
+        int64_t end = to->ptr[p];
         for (int64_t k = from->ptr[i]; k < from->ptr[i + 1]; k++)
             if (from->col[k] == i) {
                 real_set(to->type, to->inverse, p, 1 / from->val[k]);
@@ -388,7 +402,6 @@ static void put_in_order(const struct host_rows *from, const int32_t *row, struc
                 real_set(to->type, to->val, end++, from->val[k]);
             }
     }
-    to->ptr[from->rows] = end;
 }
 
 static int64_t entries_of_level(const struct host_rows *from, const struct levels *levels, int64_t level)
@@ -446,10 +459,10 @@ static spmv_status send(spmv_preconditioner *m, const void *host, int64_t bytes,
 }
 
 /* The matrix's own order, for one thread. */
-static void keep_order(int32_t *row, int64_t n, bool backward)
+static void keep_order(int32_t *row, const int32_t *order, int64_t n, bool backward)
 {
     for (int64_t p = 0; p < n; p++)
-        row[p] = (int32_t)(backward ? n - 1 - p : p);
+        row[p] = (int32_t)row_at(order, n, backward, p);
 }
 
 /* For a GPU: columns of entries whose rows are in the same tile become places in the tile
@@ -482,11 +495,12 @@ static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, co
         TRY(precond_alloc(m, bytes[i], arrays[i]));
         if (on_device)
             TRY(host_alloc(ctx, bytes[i], "a triangle", &copy[i]));
+        pages_ask_large(on_device ? copy[i] : *arrays[i], bytes[i]);
     }
     struct ordered to = {m->type, s->ptr, s->col, s->val, s->inverse};
     if (on_device)
         to = (struct ordered){m->type, copy[0], copy[1], copy[2], copy[3]};
-    put_in_order(from, row, &to);
+    put_in_order(from, row, host_team(ctx, entries), &to);
     if (on_device)
         point_into_tiles(s, position, &to);
     for (int i = 0; on_device && i < 4; i++)
@@ -527,8 +541,8 @@ done:
 }
 
 /* drawn: on a GPU the counter of this triangle, drawn_next that of the other one. */
-static spmv_status make_solve(spmv_preconditioner *m, struct host_rows *from, bool backward, int *drawn,
-                              int *drawn_next, struct solve *s)
+static spmv_status make_solve(spmv_preconditioner *m, struct host_rows *from, const int32_t *order, bool backward,
+                              int *drawn, int *drawn_next, struct solve *s)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = m->ctx;
@@ -537,7 +551,7 @@ static spmv_status make_solve(spmv_preconditioner *m, struct host_rows *from, bo
     int64_t large_entries = 0;
     int32_t *position = NULL;
     struct levels levels = {0};
-    TRY(levels_of(ctx, from, backward, &levels));
+    TRY(levels_of(ctx, from, order, backward, &levels));
     TRY(host_alloc(ctx, n * 4, "the order of a triangle", (void **)&position));
     TRY(order_entries(ctx, levels.row, position, from));
     m->levels = max_i64(m->levels, levels.count);
@@ -546,7 +560,7 @@ static spmv_status make_solve(spmv_preconditioner *m, struct host_rows *from, bo
         TRY(send_tiles(m, &levels, entries, s, drawn, drawn_next));
     } else if (ctx->threads < THREADS_WORTH || entries + n < WORTH_A_TEAM || large_entries < (entries + n) / 2) {
         s->tiles = 0;
-        keep_order(levels.row, n, backward);
+        keep_order(levels.row, order, n, backward);
     }
     TRY(fill(m, from, levels.row, position, s));
     TRY(send(m, levels.row, n * 4, &s->row));
@@ -583,7 +597,7 @@ static spmv_status check_range(const spmv_preconditioner *m, const struct host_r
 }
 
 spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, struct host_rows *upper,
-                           const int32_t *column)
+                           const int32_t *order, const int32_t *column)
 {
     spmv_status st = SPMV_OK;
     struct triangles *f = NULL;
@@ -599,9 +613,9 @@ spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, stru
         TRY(precond_triangles_begin_cuda(m->ctx, f->between, bytes, f->drawn));
     }
     int *const drawn = f->drawn, *const drawn_next = drawn == NULL ? NULL : drawn + 1;
-    TRY(make_solve(m, lower, false, drawn, drawn_next, &f->forward));
+    TRY(make_solve(m, lower, order, false, drawn, drawn_next, &f->forward));
     host_rows_release(lower); /* before the second copy */
-    TRY(make_solve(m, upper, true, drawn_next, drawn, &f->backward));
+    TRY(make_solve(m, upper, order, true, drawn_next, drawn, &f->backward));
     host_rows_release(upper);
     /* one thread must use its own order for both */
     if (f->forward.tiles == 0 || f->backward.tiles == 0)

@@ -52,11 +52,14 @@ static inline int64_t place_of_column(const int32_t *column, int64_t begin, int6
  * layout. Both triangles are copied and then released, one after the other; their columns may be in
  * any order.
  *
+ *   order   rows in the order of elimination: row order[p] of lower has no entry in the columns
+ *           order[p + 1], order[p + 2], ..., and row order[p] of upper none in order[p - 1], ...;
+ *           NULL: 0, 1, 2, ...
  *   column  z[column[j]] = (U^-1 L^-1 r)[j], a permutation; NULL: Q is the identity
  *
  * Errors: SPMV_ERROR_NOT_FINITE if an entry, or the reciprocal of a diagonal entry, is not finite
  * in m's type. */
 spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, struct host_rows *upper,
-                           const int32_t *column);
+                           const int32_t *order, const int32_t *column);
 
 #endif

@@ -93,6 +93,18 @@ static void sort_by_degree(const struct graph *g, int32_t *row, int64_t n)
         }
 }
 
+/* All rows by degree, then by number. at: a number for each degree, and one more. */
+static void order_by_degree(const struct graph *g, int32_t *row, int32_t *at)
+{
+    memset(at, 0, (size_t)(g->rows + 1) * sizeof *at);
+    for (int64_t i = 0; i < g->rows; i++)
+        at[degree_of(g, (int32_t)i) + 1]++;
+    for (int64_t k = 0; k < g->rows; k++)
+        at[k + 1] += at[k];
+    for (int64_t i = 0; i < g->rows; i++)
+        row[at[degree_of(g, (int32_t)i)]++] = (int32_t)i;
+}
+
 /* Searches from a row. mark[row] becomes `stamp`, a new number, for each row reached.
  * sorted: the neighbours of a row follow by degree. */
 static void search_from(const struct graph *g, int32_t first, int32_t *mark, int32_t stamp, bool sorted,
@@ -148,15 +160,14 @@ spmv_status prepare_order(spmv_context *ctx, const struct magnitudes *a, const i
     int32_t *mark = NULL, *start = NULL, stamp = 0;
     bool *placed = NULL;
     TRY(make_graph(ctx, a, row_of, &g));
-    TRY(host_alloc(ctx, n * 4, "an order", (void **)&mark));
+    TRY(host_alloc(ctx, (n + 1) * 4, "an order", (void **)&mark));
     TRY(host_alloc(ctx, n * 4, "an order", (void **)&start));
     TRY(host_alloc(ctx, n, "an order", (void **)&placed));
+    order_by_degree(&g, start, mark);
     for (int64_t i = 0; i < n; i++) {
         mark[i] = 0;
-        start[i] = (int32_t)i;
         placed[i] = false;
     }
-    sort_by_degree(&g, start, n);
     int64_t end = 0;
     for (int64_t i = 0; i < n; i++) {
         if (placed[start[i]])

@@ -1,14 +1,16 @@
 /* The preparation of a square system: scaling, matching, order (prepared_system.h).
  *
- * All steps run serially on the host in f64, so the new system is the same on every backend. The
- * vectors are transformed by a product with the scale factors and a gather or scatter.
+ * All steps run on the host in f64, the scaling and the order serially, so the new system is the same
+ * on every backend and for any number of threads. The vectors are transformed by a product with the scale factors and a gather or scatter.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/prepare/prepared_system.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/threads.h"
 #include "formats/matrix_internal.h"
 
 /* A scaled diagonal entry below this asks for a matching. */
@@ -40,6 +42,15 @@ struct prepared_system {
     void *of_rhs, *of_solution;
     char sentence[SENTENCE];
 };
+
+/* host_alloc of a large array, in large pages if there are any. */
+static spmv_status alloc_large(const struct prepared_system *s, int64_t bytes, const char *what, void **memory)
+{
+    const spmv_status st = host_alloc(s->ctx, bytes, what, memory);
+    if (st == SPMV_OK)
+        pages_ask_large(*memory, bytes);
+    return st;
+}
 
 /* ------------------------------------------------------------------- scaling */
 
@@ -126,37 +137,58 @@ static spmv_status check_finite(const struct prepared_system *s, const void *val
     return SPMV_OK;
 }
 
-/* entry: the entries of A by row of C, then by column of C, repeated ones in the order of A.
- * row_at: the row of A for each row of C; place: the column of C for each column of A. Two counting
- * sorts. */
-static spmv_status sort_entries(const struct prepared_system *s, const int32_t *row_at, const int32_t *place,
-                                int64_t *entry)
+static int by_number(const void *a, const void *b)
 {
-    spmv_status st = SPMV_OK;
-    int64_t *by_col = NULL, *next = NULL;
-    int32_t *row_of = NULL;
-    TRY(host_alloc(s->ctx, s->nnz * 8, "entries by column", (void **)&by_col));
-    TRY(host_alloc(s->ctx, s->nnz * 4, "entries by column", (void **)&row_of));
-    TRY(host_alloc(s->ctx, (s->rows + 1) * 8, "entries by column", (void **)&next));
-    memset(next, 0, (size_t)(s->rows + 1) * sizeof *next);
-    for (int64_t k = 0; k < s->nnz; k++)
-        next[place[s->a_col[k]] + 1]++;
-    for (int64_t j = 0; j < s->rows; j++)
-        next[j + 1] += next[j];
-    for (int64_t i = 0; i < s->rows; i++)
-        for (int64_t k = s->a_ptr[row_at[i]]; k < s->a_ptr[row_at[i] + 1]; k++) {
-            const int64_t to = next[place[s->a_col[k]]]++;
-            by_col[to] = k;
-            row_of[to] = (int32_t)i;
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Short rows, and those that are nearly in order, by insertion. */
+static void sort_numbers(int64_t *number, int64_t n)
+{
+    enum { MOVES = 16 };
+    int64_t moves = 0;
+    for (int64_t i = 1; i < n; i++) {
+        const int64_t inserted = number[i];
+        int64_t j = i;
+        for (; j > 0 && number[j - 1] > inserted; j--)
+            number[j] = number[j - 1];
+        number[j] = inserted;
+        moves += i - j;
+        if (moves > MOVES * n) {
+            qsort(number, (size_t)n, sizeof *number, by_number);
+            break;
         }
-    next[0] = 0;
-    for (int64_t i = 0; i < s->rows; i++)
-        next[i + 1] = next[i] + s->a_ptr[row_at[i] + 1] - s->a_ptr[row_at[i]];
-    for (int64_t k = 0; k < s->nnz; k++)
-        entry[next[row_of[k]]++] = by_col[k];
-done:
-    host_free_all(by_col, row_of, next);
-    return st;
+    }
+}
+
+/* entry: the entries of A by row of C, then by column of C, repeated ones in the order of A.
+ * begin: rows + 1, where rows of C begin in entry. row_at: the row of A for each row of C; place: the
+ * column of C for each column of A; NULL: they are the same. distinct[i + 1]: the columns of row i. */
+static void sort_entries(const struct prepared_system *s, const int32_t *row_at, const int32_t *place, int64_t *begin,
+                         int64_t *entry, int64_t *distinct)
+{
+    begin[0] = distinct[0] = 0;
+    for (int64_t i = 0; i < s->rows; i++) {
+        const int64_t row = row_at != NULL ? row_at[i] : i;
+        begin[i + 1] = begin[i] + s->a_ptr[row + 1] - s->a_ptr[row];
+    }
+#pragma omp parallel for num_threads(host_team(s->ctx, s->nnz)) schedule(dynamic, 256)
+    for (int64_t i = 0; i < s->rows; i++) {
+        const int64_t from = s->a_ptr[row_at != NULL ? row_at[i] : i], n = begin[i + 1] - begin[i];
+        int64_t *const number = entry + begin[i], count = 0, before = -1;
+        for (int64_t k = 0; k < n; k++) {
+            const int32_t col = s->a_col[from + k];
+            number[k] = (int64_t)(place != NULL ? place[col] : col) << 32 | k;
+        }
+        sort_numbers(number, n);
+        for (int64_t k = 0; k < n; k++) {
+            count += number[k] >> 32 != before;
+            before = number[k] >> 32;
+            number[k] = from + (number[k] & UINT32_MAX);
+        }
+        distinct[i + 1] = count;
+    }
 }
 
 static void magnitudes_release(struct magnitudes *m)
@@ -164,38 +196,54 @@ static void magnitudes_release(struct magnitudes *m)
     host_free_all(m->ptr, m->col, m->log2);
 }
 
+/* The sum of entries entry[*k], entry[*k + 1], ... of the same column, before end. Moves *k behind them. */
+static double sum_of_same(const struct prepared_system *s, const void *values, const int64_t *entry, int64_t *k,
+                          int64_t end)
+{
+    const int32_t col = s->a_col[entry[*k]];
+    double sum = 0;
+    for (; *k < end && s->a_col[entry[*k]] == col; ++*k)
+        sum += value_of(s, values, entry[*k]);
+    return sum;
+}
+
 /* The logarithms of A, with repeated entries added. */
 static spmv_status take_magnitudes(const struct prepared_system *s, const void *values, struct magnitudes *m)
 {
     spmv_status st = SPMV_OK;
-    int64_t end = 0, *entry = NULL;
-    int32_t *same = NULL;
-    m->rows = s->rows;
-    TRY(host_alloc(s->ctx, (s->rows + 1) * 8, "row offsets", (void **)&m->ptr));
-    TRY(host_alloc(s->ctx, s->nnz * 4, "columns", (void **)&m->col));
-    TRY(host_alloc(s->ctx, s->nnz * 8, "logarithms of values", (void **)&m->log2));
-    TRY(host_alloc(s->ctx, s->nnz * 8, "entries", (void **)&entry));
-    TRY(host_alloc(s->ctx, s->rows * 4, "a permutation", (void **)&same));
-    for (int64_t i = 0; i < s->rows; i++)
-        same[i] = (int32_t)i;
-    TRY(sort_entries(s, same, same, entry));
-    m->ptr[0] = 0;
-    for (int64_t i = 0; i < s->rows; i++) {
-        for (int64_t k = s->a_ptr[i]; k < s->a_ptr[i + 1];) {
-            const int32_t c = s->a_col[entry[k]];
-            double sum = 0;
-            for (; k < s->a_ptr[i + 1] && s->a_col[entry[k]] == c; k++)
-                sum += value_of(s, values, entry[k]);
+    const int64_t n = s->rows;
+    int64_t *entry = NULL, *begin = NULL;
+    m->rows = n;
+    TRY(host_alloc(s->ctx, (n + 1) * 8, "row offsets", (void **)&m->ptr));
+    TRY(host_alloc(s->ctx, (n + 1) * 8, "row offsets", (void **)&begin));
+    TRY(alloc_large(s, s->nnz * 4, "columns", (void **)&m->col));
+    TRY(alloc_large(s, s->nnz * 8, "logarithms of values", (void **)&m->log2));
+    TRY(alloc_large(s, s->nnz * 8, "entries", (void **)&entry));
+    sort_entries(s, NULL, NULL, begin, entry, m->ptr);
+#pragma omp parallel for num_threads(host_team(s->ctx, s->nnz)) schedule(dynamic, 256)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t kept = 0;
+        for (int64_t k = begin[i]; k < begin[i + 1];)
+            kept += sum_of_same(s, values, entry, &k, begin[i + 1]) != 0;
+        m->ptr[i + 1] = kept;
+    }
+    for (int64_t i = 0; i < n; i++)
+        m->ptr[i + 1] += m->ptr[i];
+#pragma omp parallel for num_threads(host_team(s->ctx, s->nnz)) schedule(dynamic, 256)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t end = m->ptr[i];
+        for (int64_t k = begin[i]; k < begin[i + 1];) {
+            const int32_t col = s->a_col[entry[k]];
+            const double sum = sum_of_same(s, values, entry, &k, begin[i + 1]);
             if (sum != 0) {
-                m->col[end] = c;
+                m->col[end] = col;
                 m->log2[end++] = log2(fabs(sum));
             }
         }
-        m->ptr[i + 1] = end;
     }
 done:
     host_free(entry);
-    host_free(same);
+    host_free(begin);
     return st;
 }
 
@@ -301,38 +349,43 @@ done:
 static spmv_status make_pattern(struct prepared_system *s)
 {
     spmv_status st = SPMV_OK;
+    const int64_t n = s->rows;
     int32_t *place = NULL;
-    int64_t begin = 0;
-    TRY(host_alloc(s->ctx, s->rows * 4, "a permutation", (void **)&place));
-    TRY(host_alloc(s->ctx, s->nnz * 8, "entries", (void **)&s->entry));
-    TRY(host_alloc(s->ctx, (s->nnz + 1) * 8, "entries", (void **)&s->first));
-    TRY(host_alloc(s->ctx, (s->rows + 1) * 8, "row offsets", (void **)&s->row_ptr));
-    TRY(host_alloc(s->ctx, s->nnz * 4, "columns", (void **)&s->col));
-    for (int64_t j = 0; j < s->rows; j++)
+    int64_t *begin = NULL;
+    TRY(host_alloc(s->ctx, n * 4, "a permutation", (void **)&place));
+    TRY(host_alloc(s->ctx, (n + 1) * 8, "row offsets", (void **)&begin));
+    TRY(alloc_large(s, s->nnz * 8, "entries", (void **)&s->entry));
+    TRY(host_alloc(s->ctx, (n + 1) * 8, "row offsets", (void **)&s->row_ptr));
+    for (int64_t j = 0; j < n; j++)
         place[s->col_at[j]] = (int32_t)j;
-    TRY(sort_entries(s, s->row_at, place, s->entry));
-    s->row_ptr[0] = s->entries = 0;
-    for (int64_t i = 0; i < s->rows; i++) {
-        const int64_t end = begin + s->a_ptr[s->row_at[i] + 1] - s->a_ptr[s->row_at[i]];
-        for (int64_t k = begin; k < end; k++) {
+    sort_entries(s, s->row_at, place, begin, s->entry, s->row_ptr);
+    for (int64_t i = 0; i < n; i++)
+        s->row_ptr[i + 1] += s->row_ptr[i];
+    s->entries = s->row_ptr[n];
+    TRY(alloc_large(s, (s->entries + 1) * 8, "entries", (void **)&s->first));
+    TRY(alloc_large(s, s->entries * 4, "columns", (void **)&s->col));
+    TRY(alloc_large(s, s->entries * (int64_t)spmv_type_size(s->values), "values", &s->val));
+#pragma omp parallel for num_threads(host_team(s->ctx, s->nnz)) schedule(dynamic, 256)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t end = s->row_ptr[i];
+        for (int64_t k = begin[i]; k < begin[i + 1]; k++) {
             const int32_t col = place[s->a_col[s->entry[k]]];
-            if (k > begin && s->col[s->entries - 1] == col)
+            if (k > begin[i] && s->col[end - 1] == col)
                 continue;
-            s->col[s->entries] = col;
-            s->first[s->entries++] = k;
+            s->col[end] = col;
+            s->first[end++] = k;
         }
-        s->row_ptr[i + 1] = s->entries;
-        begin = end;
     }
     s->first[s->entries] = s->nnz;
-    TRY(host_alloc(s->ctx, s->entries * (int64_t)spmv_type_size(s->values), "values", &s->val));
 done:
     host_free(place);
+    host_free(begin);
     return st;
 }
 
 static void set_values(struct prepared_system *s, const void *values)
 {
+#pragma omp parallel for num_threads(host_team(s->ctx, s->nnz)) schedule(dynamic, 256)
     for (int64_t i = 0; i < s->rows; i++)
         for (int64_t k = s->row_ptr[i]; k < s->row_ptr[i + 1]; k++) {
             double sum = 0;

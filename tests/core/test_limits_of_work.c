@@ -78,6 +78,15 @@ static struct rows with_full_rows(int64_t n)
     return r;
 }
 
+/* Full rows and columns in between as above, with entries that no rule drops. */
+static struct rows with_heavy_rows(int64_t n)
+{
+    struct rows r = with_full_rows(n);
+    for (int64_t k = 0; k < r.end; k++)
+        r.val[k] = r.val[k] < 0 ? -1 : 8;
+    return r;
+}
+
 /* Each of k rows needs a path through a cycle of k rows before it is matched with a column; two entries
  * in each row. */
 static struct rows with_long_paths(int64_t k)
@@ -144,6 +153,19 @@ static void full_rows_take_linear_work(void **state)
         if (few <= 0 || many > 6 * few)
             fail_msg("%s: %lld and %lld units of work", names[i], (long long)few, (long long)many);
     }
+    close_rows(&small);
+    close_rows(&large);
+    small = with_heavy_rows(4000);
+    large = with_heavy_rows(16000);
+    int64_t work[2]; /* in units: a row asks once at most, however long it is */
+    for (int i = 0; i < 2; i++) {
+        context_pace(ctx, INT64_MAX);
+        work_of(ctx, "ilut", i == 0 ? &small : &large);
+        work[i] = ctx->paced;
+        context_pace(ctx, 0);
+    }
+    if (work[0] <= 0 || work[1] > 6 * work[0])
+        fail_msg("ilut: %lld and %lld units of work", (long long)work[0], (long long)work[1]);
     close_rows(&small);
     close_rows(&large);
 }

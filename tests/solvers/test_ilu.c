@@ -321,13 +321,13 @@ static void order_of_sums(void **state)
     release(&a);
 }
 
-/* Both kinds with 1, 2 and 5 threads, on a grid whose levels threads share, and on a large
+/* Both kinds with 1, 2, 3 and 7 threads, on a grid whose levels threads share, and on a large
  * matrix, for ilut without a diagonal: ilu0 of such a matrix is refused. */
 static void same_bits(void **state)
 {
     (void)state;
     enum { LARGE = SLOW ? 300 : 20000, EACH = 5, CASES = 3 };
-    static const int threads[] = {1, 2, 5};
+    static const int threads[] = {1, 2, 3, 7};
     int64_t *const ptr = support_zeros(LARGE + 1, sizeof *ptr);
     int32_t *const col = support_zeros(LARGE * EACH, sizeof *col);
     double *const val = support_zeros(LARGE * EACH, sizeof *val);
@@ -356,7 +356,7 @@ static void same_bits(void **state)
                 }
                 spmv_preconditioner *const m = make(ctx, kind == 0 ? "ilu0" : "ilut", &a, 1e-2, 3);
                 if (!SLOW && c > 0 && kind == 0 && support_backend == SPMV_BACKEND_OMP)
-                    assert_true((strstr(describe(ctx, m).layout, "shared by threads") != NULL) == (threads[t] == 5));
+                    assert_true((strstr(describe(ctx, m).layout, "shared by threads") != NULL) == (threads[t] == 7));
                 double *const r = support_zeros(a.rows, sizeof *r), *const z = support_zeros(a.rows, sizeof *z);
                 for (int64_t i = 0; i < a.rows; i++)
                     r[i] = (double)(i % 97) - 48;
@@ -376,6 +376,68 @@ static void same_bits(void **state)
             free(first);
         }
     support_free(ptr, col, val);
+}
+
+/* ------------------------------------------------------------------- both ends */
+
+/* A band of two entries on either side, large enough to be eliminated from both ends. Some rows next to
+ * the cut have nothing large but an entry in a column that connects the halves: they are late, and a
+ * pivot of 1e-9 in their own half would cost nine digits. Nothing is dropped, so M = A; half the levels show that the matrix was cut. With any number of threads, the
+ * bits are the same, and too much work is refused with the same words. */
+static void both_ends(void **state)
+{
+    (void)state;
+    enum { N = SLOW ? 13200 : 20000, WIDTH = 2, LATE = 2, BEFORE = 6 };
+    static const int threads[] = {1, 2, 3, 7};
+    int64_t *const ptr = support_zeros(N + 1, sizeof *ptr), end = 0;
+    int32_t *const col = support_zeros(N * (2 * WIDTH + 2), sizeof *col);
+    double *const val = support_zeros(N * (2 * WIDTH + 2), sizeof *val);
+    double *const r = support_zeros(N, sizeof *r), *const z = support_zeros(N, sizeof *z),
+                  *const first = support_zeros(N, sizeof *first);
+    char words[400] = "";
+    uint64_t seed = 4;
+    for (int64_t i = 0; i < N; i++) {
+        const bool late = i >= N / 2 - BEFORE && i < N / 2 - BEFORE + LATE;
+        for (int64_t j = max_i64(0, i - WIDTH); j <= min_i64(N - 1, i + WIDTH); j++) {
+            col[end] = (int32_t)j;
+            val[end++] = late ? 1e-9 : (j == i ? 4 : 0) + support_uniform(&seed);
+        }
+        if (late) {
+            col[end] = N / 2 - 2 + (int32_t)(i % 2);
+            val[end++] = 3;
+        }
+        ptr[i + 1] = end;
+        r[i] = support_uniform(&seed);
+    }
+    const spmv_csr a = support_view(N, N, end, ptr, col, val, SPMV_F64);
+    for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+        spmv_context *const ctx = support_context_on(support_backend, threads[t]);
+        spmv_preconditioner *m = make(ctx, "ilut", &a, 0, 1e6);
+        const spmv_preconditioner_info info = describe(ctx, m);
+        assert_true(info.fallen == 0 && info.levels < N / 2 + 100);
+        apply(ctx, m, r, z);
+        for (int64_t i = 0; i < N; i++) {
+            double sum = -r[i];
+            for (int64_t k = ptr[i]; k < ptr[i + 1]; k++)
+                sum += val[k] * z[col[k]];
+            assert_true(fabs(sum) <= 1e-11);
+        }
+        if (t == 0)
+            memcpy(first, z, N * sizeof *z);
+        assert_memory_equal(z, first, N * sizeof *z);
+        spmv_preconditioner_destroy(m);
+        for (int limit = 0; limit < 2; limit++) {
+            context_budget(ctx, limit == 0 ? 2 * end : 0);
+            context_pace(ctx, limit == 1 ? 2 * end : 0);
+            assert_fails(ctx, spmv_preconditioner_create(ctx, "ilut", &a, NULL, &m), SPMV_ERROR_LIMIT, "work");
+            if (limit == 1 && t == 0)
+                snprintf(words, sizeof words, "%s", spmv_last_error(ctx));
+        }
+        assert_string_equal(spmv_last_error(ctx), words);
+        context_pace(ctx, 0);
+        spmv_context_destroy(ctx);
+    }
+    support_free(ptr, col, val, r, z, first);
 }
 
 /* ----------------------------------------------------------------- refusals */
@@ -444,4 +506,4 @@ static void refusals(void **state)
 
 SUPPORT_MAIN(with_context(tridiagonal), with_context(complete), with_context(ilu0_as_defined),
              with_context(ilut_dropping), with_context(replaced_pivots), with_context(order_of_sums),
-             cmocka_unit_test(same_bits), with_context(refusals))
+             cmocka_unit_test(same_bits), cmocka_unit_test(both_ends), with_context(refusals))
