@@ -457,8 +457,10 @@ static const struct rule {
     {"ilut", NULL, STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
-    {"jacobi", "amg", STAGE_GIVEN, for_unsymmetric,
-     "on a GPU, triangular solves cost more than the iterations they save"},
+    {"jacobi", "amg", STAGE_ROWS, smooth_unsymmetric,
+     "errors are smooth, and on a GPU the iterations take less than making multigrid"},
+    {"jacobi", "ilut", STAGE_GIVEN, for_unsymmetric,
+     "on a GPU, its iterations often take less than making incomplete factors"},
     {"jacobi", NULL, STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
     /* for cg */
     {"none", NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
@@ -544,7 +546,8 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     choice->purpose = purpose;
     choice->name = rule->name;
     const bool smooth = f.laplacian || f.balanced;
-    choice->rival = smooth && f.a->rows > HIERARCHY ? rule->rival : NULL;
+    const bool may_race = smooth && f.a->rows > HIERARCHY; /* against multigrid */
+    choice->rival = rule->rival != NULL && (may_race || strcmp(rule->rival, "ilut") == 0) ? rule->rival : NULL;
     choice->expected = smooth && f.distance > 0 ? f.steps : 0;
     choice->replaced = false;
     explain(&f, rule->reason, choice->why);
