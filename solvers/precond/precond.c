@@ -27,6 +27,7 @@ static const struct precond_kind kinds[] = {
      "each row of its triangular solves waits for the rows before: take jacobi or amg"},
     {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, true, NULL},
     {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, true, NULL},
+    {"fsai", PRECOND_MATRIX, precond_make_fsai, SIGNS_POSITIVE, false, false, NULL},
     {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_UNSYMMETRIC, false, false, NULL},
 };
 

@@ -167,6 +167,7 @@ spmv_status precond_make_ic0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_cholesky(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_fsai(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 
 /* ----------------------------------------------------------- "auto" (precond_choose.c) */

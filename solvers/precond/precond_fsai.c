@@ -1,0 +1,148 @@
+/* Preconditioner fsai: M^-1 = G' G, a factorised sparse approximate inverse of A with an adaptive pattern
+ * (precond_fsai_factor.c).
+ *
+ * An application is two products, y = G r and z = G' y, each with a plan of its own. There is no triangular
+ * solve, so all rows are computed at once.
+ *
+ * G is computed on the host in f64, on every backend, so it is the same everywhere. Where its entries are in
+ * the range of f32, they are kept in f32 also for vectors of f64, which reads a third less: M is symmetric
+ * positive definite whatever the rounding of G, because both products have the same entries.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "core/plural.h"
+#include "core/threads.h"
+#include "solvers/precond/precond_fsai.h"
+
+/* The search for the pattern of a row. More steps take fewer iterations, but more time to make and to
+ * apply: docs/notebook/preconditioners.md. */
+enum { STEPS = 3, STEPS_MOST = 8, STEP_SIZE = 4 };
+static const double TOLERANCE = 0.03;
+
+static struct fsai_search search_for(const spmv_preconditioner *m, const struct precond_source *source)
+{
+    const int degree = source->options->degree;
+    const spmv_type given = source->host.val != NULL ? source->host.type : m->type;
+    return (struct fsai_search){
+        .steps = degree < 0 ? STEPS : (int)min_i64(degree, STEPS_MOST),
+        .size = STEP_SIZE,
+        .tolerance = TOLERANCE,
+        .least = fmax(real_limits_of(m->type).pivot, real_limits_of(given).pivot),
+    };
+}
+
+struct fsai {
+    spmv_preconditioner *m;
+    spmv_plan *plan, *transposed; /* for products with G and with G' */
+    void *y;
+};
+
+static spmv_status apply(void *self, const void *r, void *z)
+{
+    spmv_status st = SPMV_OK;
+    const struct fsai *const f = self;
+    TRY(spmv_apply(f->plan, NULL, r, NULL, f->y));
+    TRY(spmv_apply(f->transposed, NULL, f->y, NULL, z));
+done:
+    return st;
+}
+
+static void destroy(void *self)
+{
+    struct fsai *f = self;
+    spmv_plan_destroy(f->plan);
+    spmv_plan_destroy(f->transposed);
+    spmv_free(f->m->ctx, f->y);
+    host_free(f);
+}
+
+/* A plan for products with G or its transpose, which copies what it needs. */
+static spmv_status plan_for(spmv_preconditioner *m, const spmv_csr *g, spmv_operation operation, spmv_plan **plan)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_options o;
+    spmv_plan_info info;
+    spmv_plan_options_init(&o, sizeof o);
+    o.type = m->type;
+    o.operation = operation;
+    TRY(spmv_plan_create(m->ctx, g, &o, plan));
+    TRY(spmv_plan_describe(*plan, &info, sizeof info));
+    m->bytes += info.bytes;
+done:
+    return st;
+}
+
+/* Whether f32 has these numbers without overflow and underflow. */
+static bool fits_f32(spmv_context *ctx, const double *val, int64_t n)
+{
+    bool fits = true;
+#pragma omp parallel for schedule(static) num_threads(host_team(ctx, n)) reduction(&& : fits)
+    for (int64_t k = 0; k < n; k++)
+        fits = fits && (val[k] == 0 || (fabs(val[k]) >= FLT_MIN && fabs(val[k]) <= FLT_MAX));
+    return fits;
+}
+
+/* Plans for both products. nnz: of A; narrow: room for the values in f32. */
+static spmv_status make_plans(struct fsai *f, const struct fsai_factor *g, int64_t nnz, float *narrow)
+{
+    spmv_status st = SPMV_OK;
+    spmv_preconditioner *const m = f->m;
+    const int64_t entries = g->ptr[g->rows];
+    spmv_csr a = {.rows = g->rows,
+                  .cols = g->rows,
+                  .nnz = entries,
+                  .row_ptr = g->ptr,
+                  .row_ptr_bits = 64,
+                  .col = g->col,
+                  .val = g->val,
+                  .type = SPMV_F64,
+                  .memory = SPMV_MEMORY_HOST};
+    if (m->type == SPMV_F32 || fits_f32(m->ctx, g->val, entries)) {
+#pragma omp parallel for schedule(static) num_threads(host_team(m->ctx, entries))
+        for (int64_t k = 0; k < entries; k++)
+            narrow[k] = (float)g->val[k];
+        a.val = narrow;
+        a.type = SPMV_F32;
+    }
+    TRY(plan_for(m, &a, SPMV_OPERATION_N, &f->plan));
+    TRY(plan_for(m, &a, SPMV_OPERATION_T, &f->transposed));
+    snprintf(m->layout, sizeof m->layout, "a factor of %lld entr%s in %s (%.2f times those of A)", (long long)entries,
+             entries == 1 ? "y" : "ies", spmv_type_name(a.type), (double)entries / (double)max_i64(1, nnz));
+done:
+    return st;
+}
+
+spmv_status precond_make_fsai(spmv_preconditioner *m, struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    struct fsai_factor g = {.rows = 0};
+    struct fsai *f = NULL;
+    float *narrow = NULL;
+    const struct fsai_search search = search_for(m, source);
+    TRY(host_alloc(m->ctx, sizeof *f, "a preconditioner", (void **)&f));
+    memset(f, 0, sizeof *f);
+    f->m = m;
+    TRY(fsai_make_factor(m, source, &search, &g));
+    TRY(host_alloc(m->ctx, max_i64(1, g.ptr[g.rows]) * (int64_t)sizeof *narrow, "a factor", (void **)&narrow));
+    TRY(make_plans(f, &g, source->a->nnz, narrow));
+    TRY(precond_alloc(m, max_i64(1, m->rows) * (int64_t)spmv_type_size(m->type), &f->y));
+    m->fallen = g.left_out;
+    if (g.left_out > 0) {
+        const size_t n = strlen(m->layout);
+        snprintf(m->layout + n, sizeof m->layout - n,
+                 "; left out because a pivot is nearly 0: %lld entr%s (the first in row %lld%s)", (long long)g.left_out,
+                 g.left_out == 1 ? "y" : "ies", context_number(m->ctx, g.first), context_counted(m->ctx));
+    }
+    m->self = f;
+    m->apply = apply;
+    m->destroy = destroy;
+done:
+    if (st != SPMV_OK && f != NULL)
+        destroy(f);
+    fsai_release(&g);
+    host_free(narrow);
+    return st;
+}
