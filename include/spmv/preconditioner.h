@@ -51,8 +51,8 @@ typedef struct spmv_preconditioner_options {
                    such as displacements; they stay in one aggregate. SPMV_ERROR_SIZE: not a
                    multiple. */
     int degree; /* chebyshev: products per application, 0 to 100; default -1: 4. amg: products of a
-                   smoother, 1 to 100; default -1: 2. fsai: steps of the search for the pattern of a
-                   row, of up to 4 entries each, 0 to 8 (more count as 8); default -1: 3 */
+                   smoother, 1 to 100; default -1: 2. fsai: the most steps of the search for the
+                   pattern of a row, of up to 4 entries each, 0 to 8 (more count as 8); default -1: 8 */
     int steps;  /* chebyshev: steps of the eigenvalue estimate, 1 to 1000; default 0: 20 */
 
     /* chebyshev: the interval of the eigenvalues of D^-1 A, 0 < lowest < highest; both or none.
@@ -143,10 +143,10 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 options.fill, and column pivoting. (6) Pivots are replaced as for ilu0.
  *   fsai          M^-1 = G' G, a factorised sparse approximate inverse. (9) G is lower triangular;
  *                 with P the columns of row i before the diagonal, (G A)_ij = 0 for j in P, and
- *                 (G A G')_ii = 1. P is found row by row (10): options.degree times, the up to 4
+ *                 (G A G')_ii = 1. P is found row by row (10): up to options.degree times, up to 4
  *                 columns j < i are added where the gradient of (G A G')_ii, of A scaled to a diagonal
  *                 of ones, is largest; the search of a row ends after a step that reduces its psi =
- *                 1 / (g_ii^2 a_ii) by less than 3 %. A column is left out if a pivot would be at most
+ *                 1 / (g_ii^2 a_ii) by less than 5 %. A column is left out if a pivot would be at most
  *                 2^-40 (f32: 2^-20) (info.fallen), or if its row has more than 128 entries and more
  *                 than 8 times those of the mean row. An application is a product with G and one with
  *                 G', without triangular solves. Under vectors of f64, G is in f32 where its entries

@@ -17,17 +17,18 @@
 #include "core/threads.h"
 #include "solvers/precond/precond_fsai.h"
 
-/* The search for the pattern of a row. More steps take fewer iterations, but more time to make and to
+/* The search for the pattern of a row. The tolerance ends most searches: after two or three steps on grids and
+ * meshes, later in ill-conditioned matrices. A smaller one takes fewer iterations, but more time to make and to
  * apply: docs/notebook/preconditioners.md. */
-enum { STEPS = 3, STEPS_MOST = 8, STEP_SIZE = 4 };
-static const double TOLERANCE = 0.03;
+enum { STEPS_MOST = 8, STEP_SIZE = 4 };
+static const double TOLERANCE = 0.05;
 
 static struct fsai_search search_for(const spmv_preconditioner *m, const struct precond_source *source)
 {
     const int degree = source->options->degree;
     const spmv_type given = source->host.val != NULL ? source->host.type : m->type;
     return (struct fsai_search){
-        .steps = degree < 0 ? STEPS : (int)min_i64(degree, STEPS_MOST),
+        .steps = degree < 0 ? STEPS_MOST : (int)min_i64(degree, STEPS_MOST),
         .size = STEP_SIZE,
         .tolerance = TOLERANCE,
         .least = fmax(real_limits_of(m->type).pivot, real_limits_of(given).pivot),

@@ -209,7 +209,7 @@ static void product_of_the_factor(void **state)
     float *const narrow = support_zeros(s.view.nnz, sizeof *narrow);
     for (int64_t k = 0; k < s.view.nnz; k++)
         narrow[k] = (float)s.val[k];
-    struct made made = make_factor(ctx, &s.view, 3, 4, 0.03);
+    struct made made = make_factor(ctx, &s.view, 8, 4, 0.05); /* as fsai does */
     assert_ok(ctx, made.status);
     double *const r = support_zeros(n, sizeof *r), *const z = support_zeros(n, sizeof *z),
                   *const y = support_zeros(n, sizeof *y), *const want = support_zeros(n, sizeof *want),
