@@ -149,8 +149,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 1 / (g_ii^2 a_ii) by less than 5 %. A column is left out if a pivot would be at most
  *                 2^-40 (f32: 2^-20) (info.fallen), or if its row has more than 128 entries and more
  *                 than 8 times those of the mean row. An application is a product with G and one with
- *                 G', without triangular solves. Under vectors of f64, G is in f32 where its entries
- *                 are in that range (info.layout).
+ *                 G', without triangular solves. Under vectors of f64, G is in f32 where its
+ *                 diagonal is well in that range (info.layout).
  *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
  *                 with matrix A, the rows form aggregates around a maximal independent set of
  *                 distance 2. P = (I - omega D^-1 F) P0, where F is A without weak couplings, D has

@@ -4,12 +4,11 @@
  * An application is two products, y = G r and z = G' y, each with a plan of its own. There is no triangular
  * solve, so all rows are computed at once.
  *
- * G is computed on the host in f64, on every backend, so it is the same everywhere. Where its entries are in
- * the range of f32, they are kept in f32 also for vectors of f64, which reads a third less: M is symmetric
+ * G is computed on the host in f64, on every backend, so it is the same everywhere. Where its diagonal is well
+ * in the range of f32, it is kept in f32 also for vectors of f64, which reads a third less: M is symmetric
  * positive definite whatever the rounding of G, because both products have the same entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -76,13 +75,16 @@ done:
     return st;
 }
 
-/* Whether f32 has these numbers without overflow and underflow. */
-static bool fits_f32(spmv_context *ctx, const double *val, int64_t n)
+/* Whether G can be in f32. With diagonal entries in this range, no entry g_ij = g g_jj overflows, as |g| is at
+ * most 1 over the least pivot; one that becomes 0 is below 2^-26 g_jj. */
+static bool fits_f32(spmv_context *ctx, const struct fsai_factor *g)
 {
     bool fits = true;
-#pragma omp parallel for schedule(static) num_threads(host_team(ctx, n)) reduction(&& : fits)
-    for (int64_t k = 0; k < n; k++)
-        fits = fits && (val[k] == 0 || (fabs(val[k]) >= FLT_MIN && fabs(val[k]) <= FLT_MAX));
+#pragma omp parallel for schedule(static) num_threads(host_team(ctx, g->rows)) reduction(&& : fits)
+    for (int64_t i = 0; i < g->rows; i++) {
+        const double diagonal = g->val[g->ptr[i + 1] - 1];
+        fits = fits && diagonal >= 0x1p-80 && diagonal <= 0x1p80;
+    }
     return fits;
 }
 
@@ -101,7 +103,7 @@ static spmv_status make_plans(struct fsai *f, const struct fsai_factor *g, int64
                   .val = g->val,
                   .type = SPMV_F64,
                   .memory = SPMV_MEMORY_HOST};
-    if (m->type == SPMV_F32 || fits_f32(m->ctx, g->val, entries)) {
+    if (m->type == SPMV_F32 || fits_f32(m->ctx, g)) {
 #pragma omp parallel for schedule(static) num_threads(host_team(m->ctx, entries))
         for (int64_t k = 0; k < entries; k++)
             narrow[k] = (float)g->val[k];
