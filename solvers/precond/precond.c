@@ -684,6 +684,11 @@ const void *precond_inverse_diagonal(const spmv_preconditioner *m)
     return m->inverse_diagonal;
 }
 
+const struct precond_pair *precond_factors(const spmv_preconditioner *m)
+{
+    return m->factors;
+}
+
 bool precond_renews(const spmv_preconditioner *m)
 {
     return m->renew != NULL;

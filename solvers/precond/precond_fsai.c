@@ -37,6 +37,7 @@ static struct fsai_search search_for(const spmv_preconditioner *m, const struct 
 struct fsai {
     spmv_preconditioner *m;
     spmv_plan *plan, *transposed; /* for products with G and with G' */
+    struct precond_pair factors;
     void *y;
 };
 
@@ -56,7 +57,7 @@ static void destroy(void *self)
     spmv_plan_destroy(f->plan);
     spmv_plan_destroy(f->transposed);
     spmv_free(f->m->ctx, f->y);
-    host_free(f);
+    host_free_all(f->factors.g_cells, f->factors.transposed_cells, f);
 }
 
 /* A plan for products with G or its transpose, which copies what it needs. */
@@ -86,6 +87,47 @@ static bool fits_f32(spmv_context *ctx, const struct fsai_factor *g)
         fits = fits && diagonal >= 0x1p-80 && diagonal <= 0x1p80;
     }
     return fits;
+}
+
+/* cells of struct precond_pair. length: entries of each row. */
+static spmv_status count_cells(spmv_context *ctx, const int32_t *length, int64_t rows, int64_t **cells)
+{
+    const int64_t slices = (rows + PRECOND_SLICE - 1) / PRECOND_SLICE;
+    const spmv_status st = host_alloc(ctx, (slices + 1) * 8, "the widths of slices", (void **)cells);
+    if (st != SPMV_OK)
+        return st;
+    (*cells)[0] = 0;
+    for (int64_t s = 0; s < slices; s++) {
+        int32_t widest = 0;
+        for (int64_t i = s * PRECOND_SLICE; i < min_i64(rows, (s + 1) * PRECOND_SLICE); i++)
+            widest = length[i] > widest ? length[i] : widest;
+        (*cells)[s + 1] = (*cells)[s] + PRECOND_SLICE * (int64_t)widest;
+    }
+    return SPMV_OK;
+}
+
+/* Fills f->factors. */
+static spmv_status tell_factors(struct fsai *f, const struct fsai_factor *g)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = f->m->ctx;
+    int32_t *length = NULL;
+    f->factors.g = f->plan;
+    f->factors.transposed = f->transposed;
+    if (!context_on_device(ctx))
+        return SPMV_OK;
+    TRY(host_alloc(ctx, max_i64(1, g->rows) * 4, "the widths of slices", (void **)&length));
+    for (int64_t i = 0; i < g->rows; i++)
+        length[i] = (int32_t)(g->ptr[i + 1] - g->ptr[i]);
+    TRY(count_cells(ctx, length, g->rows, &f->factors.g_cells));
+    for (int64_t i = 0; i < g->rows; i++)
+        length[i] = 0;
+    for (int64_t k = 0; k < g->ptr[g->rows]; k++)
+        length[g->col[k]]++;
+    TRY(count_cells(ctx, length, g->rows, &f->factors.transposed_cells));
+done:
+    host_free(length);
+    return st;
 }
 
 /* Plans for both products. nnz: of A; narrow: room for the values in f32. */
@@ -131,6 +173,7 @@ spmv_status precond_make_fsai(spmv_preconditioner *m, struct precond_source *sou
     TRY(fsai_make_factor(m, source, &search, &g));
     TRY(host_alloc(m->ctx, max_i64(1, g.ptr[g.rows]) * (int64_t)sizeof *narrow, "a factor", (void **)&narrow));
     TRY(make_plans(f, &g, source->a->nnz, narrow));
+    TRY(tell_factors(f, &g));
     TRY(precond_alloc(m, max_i64(1, m->rows) * (int64_t)spmv_type_size(m->type), &f->y));
     m->fallen = g.left_out;
     if (g.left_out > 0) {
@@ -139,6 +182,7 @@ spmv_status precond_make_fsai(spmv_preconditioner *m, struct precond_source *sou
                  "; left out because a pivot is nearly 0: %lld entr%s (the first in row %lld%s)", (long long)g.left_out,
                  g.left_out == 1 ? "y" : "ies", context_number(m->ctx, g.first), context_counted(m->ctx));
     }
+    m->factors = &f->factors;
     m->self = f;
     m->apply = apply;
     m->destroy = destroy;

@@ -452,6 +452,96 @@ static void degrees(void **state)
     free(ones);
 }
 
+/* --------------------------------------------------------------- rungs on a GPU */
+
+static int count_iteration(int64_t iteration, double residual, void *user)
+{
+    int64_t *const next = user;
+    assert_true(iteration == *next && residual > 0);
+    ++*next;
+    return 0;
+}
+
+/* Solves A x = b for an x with few different elements, by a rung; returns the iterations. */
+static int64_t solve_by(spmv_context *ctx, const spmv_csr *a, spmv_type type, const char *rung, bool listens)
+{
+    const int64_t n = a->rows;
+    const double rtol = type == SPMV_F64 ? 1e-10 : 1e-4;
+    spmv_plan *plan = NULL;
+    spmv_plan_options plan_options = support_plan_options();
+    spmv_preconditioner *m = NULL;
+    spmv_preconditioner_options o;
+    spmv_cg_options options;
+    spmv_cg_result result;
+    int64_t next = 0;
+    double *const ones = support_zeros(n, sizeof *ones), *const x = support_zeros(n, sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        ones[i] = 1 + (double)(i % 3);
+    plan_options.type = type;
+    assert_ok(ctx, spmv_plan_create(ctx, a, &plan_options, &plan));
+    spmv_preconditioner_options_init(&o, sizeof o);
+    o.type = type;
+    o.degree = listens ? 1 : -1;
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "fsai", a, &o, &m));
+    void *const b = support_upload_as(ctx, type, ones, n, 0), *const to = support_upload_as(ctx, type, ones, n, 0);
+    assert_ok(ctx, spmv_apply(plan, NULL, to, NULL, b));
+    spmv_cg_options_init(&options, sizeof options);
+    options.precond = m;
+    options.rung = rung;
+    options.rtol = rtol;
+    options.zero_start = 1;
+    options.max_iterations = 5000;
+    options.on_iteration = listens ? count_iteration : NULL;
+    options.user = &next;
+    assert_ok(ctx, spmv_cg(plan, b, to, &options, &result, sizeof result));
+    if (strcmp(result.rung, rung != NULL ? rung : "persistent") != 0)
+        fail_msg("rung %s for %lld rows (%s)", result.rung, (long long)n, result.why);
+    assert_true(result.true_residual <= result.tolerance && result.restarts == 0);
+    assert_true(!listens || next == result.iterations + 1);
+    support_fetch_as(ctx, type, to, n, x);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(fabs(x[i] - ones[i]) < (listens ? 1e-2 : 1e3 * rtol));
+    support_free_in(ctx, b, to);
+    support_free(ones, x);
+    spmv_preconditioner_destroy(m);
+    spmv_plan_destroy(plan);
+    return result.iterations;
+}
+
+/* The kernel for all steps takes as many iterations as the graph, in each type, with one block and with
+ * several, and over several launches. */
+static void in_one_kernel(void **state)
+{
+    spmv_context *ctx = *state;
+    static const char *const specs[] = {"poisson2d:1", "poisson2d:7", "diffusion2d:13,100"};
+    if (support_backend != SPMV_BACKEND_CUDA)
+        skip();
+    for (size_t k = 0; k < sizeof specs / sizeof *specs; k++)
+        for (int way = 0; way < 3; way++) { /* f64, f32, and an f32 matrix with f64 vectors */
+            spmv_matrix *matrix = NULL;
+            spmv_csr a;
+            const spmv_type type = way == 1 ? SPMV_F32 : SPMV_F64;
+            assert_ok(ctx, spmv_matrix_generate(ctx, specs[k], way == 0 ? SPMV_F64 : SPMV_F32, &matrix));
+            spmv_matrix_view(matrix, &a);
+            const int64_t one = solve_by(ctx, &a, type, NULL, false), graph = solve_by(ctx, &a, type, "graph", false);
+            if (llabs(one - graph) > 1 + graph / 20)
+                fail_msg("%s, way %d: %lld iterations, graph %lld", specs[k], way, (long long)one, (long long)graph);
+            spmv_matrix_destroy(matrix);
+        }
+    enum { LINE = 560 }; /* two rows a thread */
+    int32_t ptr[LINE + 1] = {0}, col[3 * LINE], end = 0;
+    double val[3 * LINE];
+    for (int32_t i = 0; i < LINE; i++) {
+        for (int32_t j = i > 0 ? i - 1 : 0; j <= i + 1 && j < LINE; j++) {
+            col[end] = j;
+            val[end++] = i == j ? 2 : -1;
+        }
+        ptr[i + 1] = end;
+    }
+    const spmv_csr line = support_csr(LINE, LINE, ptr, col, val);
+    assert_true(solve_by(ctx, &line, SPMV_F64, NULL, true) > 256); /* a launch with a callback has 256 steps */
+}
+
 SUPPORT_MAIN(with_context(rows_as_defined), with_context(product_of_the_factor), with_context(complete_pattern),
              with_context(range_of_f32), with_context(any_order), with_context(pivots), with_context(full_row),
-             cmocka_unit_test(same_bits), with_context(degrees))
+             cmocka_unit_test(same_bits), with_context(degrees), with_context(in_one_kernel))
