@@ -77,6 +77,8 @@ bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *o
     const spmv_plan *const plan = cg->s.plan;
     const int64_t cell = (int64_t)spmv_type_size(plan->a.type) + (int64_t)sizeof(int32_t);
     const precond_pair *const factors = factors_of(cg);
+    if (factors != nullptr && factors->g_cells == nullptr)
+        return false;
     for (int c = 0; c < CUTS; c++) {
         const cut how = cuts[c];
         const int64_t each =

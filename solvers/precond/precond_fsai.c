@@ -36,6 +36,7 @@ static struct fsai_search search_for(const spmv_preconditioner *m, const struct 
 
 struct fsai {
     spmv_preconditioner *m;
+    spmv_matrix *g;
     spmv_plan *plan, *transposed; /* for products with G and with G' */
     struct precond_pair factors;
     void *y;
@@ -56,11 +57,12 @@ static void destroy(void *self)
     struct fsai *f = self;
     spmv_plan_destroy(f->plan);
     spmv_plan_destroy(f->transposed);
+    spmv_matrix_destroy(f->g);
     spmv_free(f->m->ctx, f->y);
     host_free_all(f->factors.g_cells, f->factors.transposed_cells, f);
 }
 
-/* A plan for products with G or its transpose, which copies what it needs. */
+/* A plan for products with G or its transpose. */
 static spmv_status plan_for(spmv_preconditioner *m, const spmv_csr *g, spmv_operation operation, spmv_plan **plan)
 {
     spmv_status st = SPMV_OK;
@@ -114,7 +116,7 @@ static spmv_status tell_factors(struct fsai *f, const struct fsai_factor *g)
     int32_t *length = NULL;
     f->factors.g = f->plan;
     f->factors.transposed = f->transposed;
-    if (!context_on_device(ctx))
+    if (!context_on_device(ctx) || g->rows > PRECOND_SLICED_ROWS)
         return SPMV_OK;
     TRY(host_alloc(ctx, max_i64(1, g->rows) * 4, "the widths of slices", (void **)&length));
     for (int64_t i = 0; i < g->rows; i++)
@@ -152,6 +154,9 @@ static spmv_status make_plans(struct fsai *f, const struct fsai_factor *g, int64
         a.val = narrow;
         a.type = SPMV_F32;
     }
+    TRY(spmv_matrix_copy(m->ctx, &a, SPMV_MEMORY_CONTEXT, &f->g));
+    spmv_matrix_view(f->g, &a);
+    m->bytes += (a.rows + 1) * (a.row_ptr_bits / 8) + entries * (4 + (int64_t)spmv_type_size(a.type));
     TRY(plan_for(m, &a, SPMV_OPERATION_N, &f->plan));
     TRY(plan_for(m, &a, SPMV_OPERATION_T, &f->transposed));
     snprintf(m->layout, sizeof m->layout, "a factor of %lld entr%s in %s (%.2f times those of A)", (long long)entries,

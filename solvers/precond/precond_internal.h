@@ -217,8 +217,9 @@ const void *precond_inverse_diagonal(const spmv_preconditioner *m);
 
 /* For a preconditioner that multiplies by G and then by G' ("fsai"): the plans for these products, whose
  * matrices (spmv_plan, a) kernels may read. *_cells[k]: what slices of PRECOND_SLICE rows as wide as their
- * longest row need before row k PRECOND_SLICE; on a GPU, else NULL. NULL for all others. */
-enum { PRECOND_SLICE = 32 };
+ * longest row need before row k PRECOND_SLICE; on a GPU, up to PRECOND_SLICED_ROWS rows, else NULL. NULL for
+ * all others. */
+enum { PRECOND_SLICE = 32, PRECOND_SLICED_ROWS = 1 << 17 };
 struct precond_pair {
     const spmv_plan *g, *transposed;
     int64_t *g_cells, *transposed_cells;
