@@ -496,11 +496,11 @@ static int64_t solve_by(spmv_context *ctx, const spmv_csr *a, spmv_type type, co
     assert_ok(ctx, spmv_cg(plan, b, to, &options, &result, sizeof result));
     if (strcmp(result.rung, rung != NULL ? rung : "persistent") != 0)
         fail_msg("rung %s for %lld rows (%s)", result.rung, (long long)n, result.why);
-    assert_true(result.true_residual <= result.tolerance && result.restarts == 0);
+    assert_true(result.true_residual <= result.tolerance);
     assert_true(!listens || next == result.iterations + 1);
     support_fetch_as(ctx, type, to, n, x);
     for (int64_t i = 0; i < n; i++)
-        assert_true(fabs(x[i] - ones[i]) < (listens ? 1e-2 : 1e3 * rtol));
+        assert_true(fabs(x[i] - ones[i]) < (listens ? 1e-2 : 20 * (double)n * rtol));
     support_free_in(ctx, b, to);
     support_free(ones, x);
     spmv_preconditioner_destroy(m);
@@ -513,10 +513,14 @@ static int64_t solve_by(spmv_context *ctx, const spmv_csr *a, spmv_type type, co
 static void in_one_kernel(void **state)
 {
     spmv_context *ctx = *state;
-    static const char *const specs[] = {"poisson2d:1", "poisson2d:7", "diffusion2d:13,100"};
+    /* on a GPU also clusters of blocks, and the grid, with one and two rows a thread */
+    static const char *const specs[] = {"poisson2d:1",        "poisson2d:7",        "diffusion2d:13,100",
+                                        "diffusion2d:40,100", "diffusion2d:60,100", "diffusion2d:100,100",
+                                        "poisson2d:270"};
+    enum { SPECS = SLOW ? 3 : (int)(sizeof specs / sizeof *specs) };
     if (support_backend != SPMV_BACKEND_CUDA)
         skip();
-    for (size_t k = 0; k < sizeof specs / sizeof *specs; k++)
+    for (int k = 0; k < SPECS; k++)
         for (int way = 0; way < 3; way++) { /* f64, f32, and an f32 matrix with f64 vectors */
             spmv_matrix *matrix = NULL;
             spmv_csr a;
