@@ -142,15 +142,15 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   ilut          L U Q', an incomplete LU factorisation with fill-in, dropping by options.drop and
  *                 options.fill, and column pivoting. (6) Pivots are replaced as for ilu0.
  *   fsai          M^-1 = G' G, a factorised sparse approximate inverse. (9) G is lower triangular;
- *                 with P the columns of row i before the diagonal, (G A)_ij = 0 for j in P, and
- *                 (G A G')_ii = 1. P is found row by row (10): up to options.degree times, up to 4
- *                 columns j < i are added where the gradient of (G A G')_ii, of A scaled to a diagonal
- *                 of ones, is largest; the search of a row ends after a step that reduces its psi =
- *                 1 / (g_ii^2 a_ii) by less than 5 %. A column is left out if a pivot would be at most
- *                 2^-40 (f32: 2^-20) (info.fallen), or if its row has more than 128 entries and more
- *                 than 8 times those of the mean row. An application is a product with G and one with
- *                 G', without triangular solves. Under vectors of f64, G is in f32 where its
- *                 diagonal is well in that range (info.layout).
+ *                 with P the columns of row i before the diagonal, (G A)_ij = 0 for j in P, and (G
+ *                 A G')_ii = 1. P is found row by row (10): up to options.degree times, up to 4
+ *                 columns j < i are added where the gradient of (G A G')_ii, of A scaled to a
+ *                 diagonal of ones, is largest; the search of a row ends after a step that reduces
+ *                 its psi = 1 / (g_ii^2 a_ii) by less than 5 %. A column is left out if a pivot
+ *                 would be at most 2^-40 (f32: 2^-20) (info.fallen), or if its row has more than
+ *                 128 entries and more than 8 times those of the mean row. An application is a
+ *                 product with G and one with G', without triangular solves. Under vectors of f64,
+ *                 G is in f32 where its diagonal is well in that range (info.layout).
  *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
  *                 with matrix A, the rows form aggregates around a maximal independent set of
  *                 distance 2. P = (I - omega D^-1 F) P0, where F is A without weak couplings, D has
@@ -193,8 +193,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
  *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. "ilu0"
  *                    and "ilut" take any diagonal and check all values. In the memory of a GPU,
- *                    "jacobi" and "auto" read the arrays there and do not check them. The caller
- *                    guarantees symmetry where it is required. Rows without entries other than 0,
+ *                    "jacobi", "fsai" and "auto" read the arrays there and do not check them. The
+ *                    caller guarantees symmetry where it is required. Rows without entries other than 0,
  *                    such as isolated vertices of a graph, are left alone unless
  *                    options.update_values is set: M is made as if their diagonal entry were 1, and
  *                    info.layout names the first of them.

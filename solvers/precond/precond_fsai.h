@@ -24,10 +24,24 @@ struct fsai_factor {
     int64_t left_out, first; /* entries left out because of their pivot, and the first row with one */
 };
 
+/* Rows with more entries than LONG_ROW, and than LONG_TIMES those of the mean row, join no pattern. */
+static inline int64_t fsai_longest_joining(const spmv_csr *a)
+{
+    enum { LONG_ROW = 128, LONG_TIMES = 8 };
+    return max_i64(LONG_ROW, LONG_TIMES * a->nnz / max_i64(1, a->rows));
+}
+
 /* SPMV_ERROR_NOT_POSITIVE names the first row with a negative pivot, SPMV_ERROR_NOT_FINITE the first
  * row with an entry that is not finite. */
 spmv_status fsai_make_factor(const spmv_preconditioner *m, const struct precond_source *source,
                              const struct fsai_search *search, struct fsai_factor *factor);
 void fsai_release(struct fsai_factor *factor);
+
+/* The same on the device, of at most FSAI_DEVICE_ROWS rows, with source->device_diagonal. *g: G in the context's
+ * memory, in f32 where fsai_fits_f32 holds for its diagonal; NULL: the host has to do it. */
+enum { FSAI_DEVICE_ROWS = 1 << 18 };
+spmv_status fsai_make_factor_cuda(spmv_preconditioner *m, const struct precond_source *source,
+                                  const struct fsai_search *search, spmv_matrix **g, int64_t *left_out, int64_t *first)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

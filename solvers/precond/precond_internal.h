@@ -23,13 +23,13 @@ struct spmv_preconditioner {
     void (*destroy)(void *self);
     spmv_status (*renew)(void *self, const void *values); /* new values; NULL: not supported */
     void *self;
-    const void *inverse_diagonal; /* for "jacobi" */
-    bool identity;                /* for "none" */
+    const void *inverse_diagonal;       /* for "jacobi" */
+    bool identity;                      /* for "none" */
     const struct precond_pair *factors; /* for "fsai" */
-    struct object_use use;        /* by solves, and by an application */
-    bool applies;                 /* an application has not ended */
-    spmv_plan *plan;              /* the caller's, that it uses; NULL: none */
-    bool together;                /* several ranks call apply together, also a rank without rows */
+    struct object_use use;              /* by solves, and by an application */
+    bool applies;                       /* an application has not ended */
+    spmv_plan *plan;                    /* the caller's, that it uses; NULL: none */
+    bool together;                      /* several ranks call apply together, also a rank without rows */
     int64_t bytes;
     double seconds;
     double lowest, highest, shift;

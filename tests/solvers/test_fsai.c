@@ -452,6 +452,87 @@ static void degrees(void **state)
     free(ones);
 }
 
+/* ------------------------------------------------- a matrix in the context's memory */
+
+/* Makes fsai of a in host memory and in the context's memory: both give the same bits and descriptions, or the
+ * same error. */
+static void check_both(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *o)
+{
+    char message[512], layout[512] = "";
+    spmv_matrix *there = NULL;
+    spmv_csr view;
+    spmv_preconditioner *m[2] = {NULL, NULL};
+    spmv_status st[2];
+    double *z[2];
+    double *const r = support_zeros(a->rows, sizeof *r);
+    uint64_t seed = 4;
+    for (int64_t i = 0; i < a->rows; i++)
+        r[i] = (float)support_uniform(&seed);
+    assert_ok(ctx, spmv_matrix_copy(ctx, a, SPMV_MEMORY_CONTEXT, &there));
+    spmv_matrix_view(there, &view);
+    for (int k = 0; k < 2; k++) {
+        z[k] = support_zeros(a->rows, sizeof *z[k]);
+        st[k] = spmv_preconditioner_create(ctx, "fsai", k == 0 ? a : &view, o, &m[k]);
+        if (st[k] != SPMV_OK && k == 0)
+            snprintf(message, sizeof message, "%s", spmv_last_error(ctx));
+        if (st[k] != SPMV_OK)
+            continue;
+        apply(ctx, m[k], r, z[k]);
+        if (k == 0)
+            snprintf(layout, sizeof layout, "%s", describe(ctx, m[k]).layout);
+    }
+    assert_int_equal(st[0], st[1]);
+    if (st[0] == SPMV_OK) {
+        assert_string_equal(describe(ctx, m[1]).layout, layout);
+        assert_true(describe(ctx, m[0]).fallen == describe(ctx, m[1]).fallen);
+        assert_memory_equal(z[0], z[1], (size_t)a->rows * sizeof *z[0]);
+    } else {
+        assert_string_equal(message, spmv_last_error(ctx));
+    }
+    spmv_preconditioner_destroy(m[0]);
+    spmv_preconditioner_destroy(m[1]);
+    spmv_matrix_destroy(there);
+    support_free(r, z[0], z[1]);
+}
+
+static void same_in_both_memories(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_preconditioner_options o;
+    spmv_preconditioner_options_init(&o, sizeof o);
+    for (int k = 0; k < 5; k++) { /* 3: entries beyond the range of f32; 4: not positive definite */
+        const int n = k == 0 ? 1 : SLOW ? 30 : 300;
+        double *const dense = random_spd(n, k == 1 ? 0.05 : 0.3, k == 4 ? 0.05 : 0.9, 40 + k);
+        for (int i = 0; i < n * n; i++)
+            dense[i] *= k == 3 ? 0x1p300 : 1;
+        struct sparse s = from_dense(n, dense);
+        o.degree = k == 2 ? 2 : -1;
+        check_both(ctx, &s.view, &o);
+        s.view.type = SPMV_F32;
+        s.view.val = NULL; /* a pattern */
+        check_both(ctx, &s.view, &o);
+        release(&s);
+        free(dense);
+    }
+    struct sparse s = from_dense(3, (const double[]){1, -1, 0, -1, 2, -1, 0, -1, 1}); /* singular */
+    check_both(ctx, &s.view, &o);
+    s.val[1] = s.val[2] = NAN;
+    check_both(ctx, &s.view, &o);
+    release(&s);
+    static const char *const specs[] = {"diffusion2d:9,100", "elasticity2d:8", "diffusion2d:140,1000",
+                                        "elasticity3d:12"};
+    for (int k = 0; k < (SLOW ? 2 : 4); k++)
+        for (int way = 0; way < 3; way++) { /* f64, f32, and an f32 matrix with f64 vectors */
+            spmv_matrix *matrix = NULL;
+            spmv_csr a;
+            assert_ok(ctx, spmv_matrix_generate(ctx, specs[k], way == 0 ? SPMV_F64 : SPMV_F32, &matrix));
+            spmv_matrix_view(matrix, &a);
+            o.type = way == 1 ? SPMV_F32 : SPMV_F64;
+            check_both(ctx, &a, &o);
+            spmv_matrix_destroy(matrix);
+        }
+}
+
 /* --------------------------------------------------------------- rungs on a GPU */
 
 static int count_iteration(int64_t iteration, double residual, void *user)
@@ -548,4 +629,5 @@ static void in_one_kernel(void **state)
 
 SUPPORT_MAIN(with_context(rows_as_defined), with_context(product_of_the_factor), with_context(complete_pattern),
              with_context(range_of_f32), with_context(any_order), with_context(pivots), with_context(full_row),
-             cmocka_unit_test(same_bits), with_context(degrees), with_context(in_one_kernel))
+             cmocka_unit_test(same_bits), with_context(degrees), with_context(in_one_kernel),
+             with_context(same_in_both_memories))
