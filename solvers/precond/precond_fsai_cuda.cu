@@ -6,7 +6,7 @@
  * together.
  *
  * What is rare is left to the host: a matrix with an entry that is not finite, or with a pivot that is negative,
- * where a message is to name the row, and too little memory.
+ * where a message is to name the row; rows so long that few threads would have memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -26,8 +26,9 @@ namespace
 
 enum { THREADS = 64 };
 
-/* Bytes of the work memory of all threads. */
+/* Bytes of the work memory of all threads, and the threads for which it must have room. */
 const int64_t MEMORY = INT64_C(1) << 30;
+const int64_t THREADS_LEAST = 2048;
 
 /* What the kernels find; all 0 at first. */
 struct findings {
@@ -189,12 +190,10 @@ spmv_status move_rows(spmv_context *ctx, const fsai_block &block, int places, in
 }
 
 /* Computes all rows. *found: the result; without failed and not_finite all rows are made. */
-spmv_status make_rows(spmv_preconditioner *m, pieces *memory, fsai_given &given, const fsai_block &block,
-                      findings *there, findings *found)
+spmv_status make_rows(spmv_context *ctx, pieces *memory, const fsai_given &given, const fsai_block &block,
+                      const fsai_sizes &sizes, findings *there, findings *found)
 {
-    spmv_context *const ctx = m->ctx;
-    const fsai_sizes sizes = fsai_sizes_for(&given, found->longest);
-    const int64_t threads = min_i64(block.end, max_i64(THREADS, MEMORY / sizes.bytes)), blocks = threads / THREADS + 1;
+    const int64_t threads = min_i64(block.end, MEMORY / sizes.bytes), blocks = threads / THREADS + 1;
     unsigned char *work = nullptr;
     spmv_status st = memory->get(blocks * THREADS * sizes.bytes, &work);
     if (st == SPMV_OK)
@@ -249,13 +248,15 @@ extern "C" spmv_status fsai_make_factor_cuda(spmv_preconditioner *m, const struc
     if (st == SPMV_OK)
         st = spmv_download(ctx, there, &found, (int64_t)sizeof found);
     given.longest = found.longest_joining;
-    if (st == SPMV_OK && !found.not_finite)
-        st = make_rows(m, &memory, given, block, there, &found);
+    const fsai_sizes sizes = fsai_sizes_for(&given, found.longest);
+    const bool fits = MEMORY / sizes.bytes >= min_i64(a->rows, THREADS_LEAST);
+    if (st == SPMV_OK && !found.not_finite && fits)
+        st = make_rows(ctx, &memory, given, block, sizes, there, &found);
     if (st == SPMV_ERROR_MEMORY) { /* the host needs less */
         ctx->error[0] = '\0';
         return SPMV_OK;
     }
-    if (st != SPMV_OK || found.not_finite || found.failed)
+    if (st != SPMV_OK || found.not_finite || found.failed || !fits)
         return st;
     st = context_poll(ctx, "preconditioner fsai", found.work);
     if (st == SPMV_OK)
