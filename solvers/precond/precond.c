@@ -474,7 +474,7 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
         st = make_kind(ctx, kind, source, choice.why, made);
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK && !choice.replaced) {
-        (*made)->rival = choice.rival;
+        (*made)->rival = precond_choice_rival(&choice);
         (*made)->expected = choice.expected;
     }
     if (st == SPMV_OK && choice.replaced)

@@ -17,6 +17,7 @@ static const struct row {
     {PRECOND_FOR_CG, "ic0", {25, 2, 100}},
     {PRECOND_FOR_CG, NULL, {0, 1, 200}},
     {PRECOND_FOR_UNSYMMETRIC, "ilut", {40, 1.3, 20}},
+    {PRECOND_FOR_UNSYMMETRIC, "ilu0", {8, 1.3, 45}},
     {PRECOND_FOR_UNSYMMETRIC, "amg", {30, 3, 12}},
     {PRECOND_FOR_UNSYMMETRIC, NULL, {0, 1, 200}},
     /* with gmres: a step reads many vectors */

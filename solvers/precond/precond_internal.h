@@ -198,6 +198,13 @@ spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, con
  * reason. False: none is left, or the status is no reason to take another one. */
 bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond_choice *choice);
 
+/* What races against the choice that has been made; NULL: nothing. ilu0 only stands in for ilut if that takes too
+ * much work. */
+const char *precond_choice_rival(const struct precond_choice *choice);
+
+/* The work (context_pace) that making the choice may take; 0: any. */
+int64_t precond_choice_work(const struct precond_choice *choice, const spmv_csr *a);
+
 /* The work (context_pace) of an incomplete factor that takes as long as a hierarchy and its iterations. */
 int64_t precond_factor_work(const spmv_csr *a);
 

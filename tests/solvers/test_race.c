@@ -476,7 +476,8 @@ static void indefinite(void **state)
 /* ---------------------------------------------------------------------- not symmetric */
 
 /* Convection and diffusion. On a CPU, an incomplete factor that takes little work is made; one that takes more
- * than multigrid is given up early, and multigrid solves. On a GPU, jacobi solves small systems before a
+ * than multigrid is given up early, and multigrid solves; where distances are short, a factor without fill-in
+ * does. On a GPU, jacobi solves small systems before a
  * hierarchy is made. */
 static void convection(void **state)
 {
@@ -484,7 +485,8 @@ static void convection(void **state)
         const char *spec, *precond, *why;
         bool gpu;
     } cases[] = {{"convdiff2d:100,100", "ilut", "takes less work than multigrid", false},
-                 {"convdiff3d:20,0.1", "amg", "ilut would take more work, an estimate: after ", false},
+                 {"convdiff2d:80,0.1", "amg", "ilut would take more work, an estimate: after ", false},
+                 {"convdiff3d:20,0.1", "ilu0", "a factor without fill-in: about ", false},
                  {"convdiff2d:400,1", "amg", "errors are smooth, and multigrid reduces them", true},
                  {"convdiff2d:60,1", "jacobi", "the iterations take less than making multigrid", true}};
     spmv_context *ctx = *state;
@@ -503,7 +505,8 @@ static void convection(void **state)
         assert_string_equal(s.r.solver, "gmres");
         assert_string_equal(s.r.precond, cases[c].precond);
         assert_non_null(strstr(s.r.why_precond, cases[c].why));
-        assert_true(s.r.iterations <= 12 || strcmp(cases[c].precond, "jacobi") == 0);
+        assert_true(s.r.iterations <= 12 || strcmp(cases[c].precond, "jacobi") == 0 ||
+                    strcmp(cases[c].precond, "ilu0") == 0);
         close_solve(ctx, &s);
         spmv_matrix_destroy(matrix);
     }
