@@ -183,14 +183,14 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
     else
         TRY(precond_choose(ctx, purpose, NULL, &choice));
     do {
-        context_pace(ctx, choice.rival != NULL ? precond_factor_work(a) : 0);
+        context_pace(ctx, precond_choice_work(&choice, a));
         st = purpose == PRECOND_FOR_UNSYMMETRIC ? make_unsymmetric(ctx, choice.name, a, options, made)
                                                 : spmv_preconditioner_create(ctx, choice.name, a, options, made);
         context_pace(ctx, 0);
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK) {
         snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
-        (*made)->rival = choice.rival;
+        (*made)->rival = precond_choice_rival(&choice);
         ctx->error[0] = '\0'; /* those before are no failure */
     }
 done:

@@ -20,6 +20,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/choice.h"
 #include "solvers/precond/precond_costs.h"
@@ -107,20 +108,19 @@ struct runner {
     int64_t iterations;
 };
 
-/* On a GPU, the first set-up of a process loads its kernels: microseconds, a part of that. Whether they are
- * loaded must not decide. */
-static const double LOADING = 9000;
+/* On a GPU, the first set-up of multigrid in a process loads its kernels: microseconds, a part of that. Whether
+ * they are loaded must not decide. A preconditioner that is no part of the solver's kernels takes some launches a
+ * step. */
+static const double LOADING = 9000, LAUNCHES = 35;
 
 /* Residuals of other right-hand sides may fall more slowly than expected. */
 static const double MARGIN = 1.3;
 
-/* What runs against this solver with this preconditioner; NULL: nothing. On a GPU, making ilut takes as long as
- * very many iterations of minres. */
-static const char *rival_of(const spmv_solver *s, const struct krylov_solver *solver,
-                            const spmv_preconditioner *precond)
+/* What runs against this solver with this preconditioner; NULL: nothing. */
+static const char *rival_of(const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
     if (solver == &krylov_minres)
-        return context_on_device(s->ctx) ? NULL : "ilut";
+        return "ilut";
     return solver == &krylov_cg || solver == &krylov_gmres ? precond_rival(precond) : NULL;
 }
 
@@ -133,8 +133,10 @@ static struct runner runner_of(const spmv_solver *s, const struct krylov_solver 
     const double expected = precond_expected(s->precond);
     if (cost.setup == 0 && expected > 0 && first != &krylov_minres)
         cost.steps = MARGIN * expected;
-    if (cost.setup > 0 && gpu)
+    if (gpu && strcmp(name, "amg") == 0)
         cost.setup += LOADING;
+    if (gpu && cost.setup == 0 && !precond_is_identity(*precond) && precond_inverse_diagonal(*precond) == NULL)
+        cost.step += LAUNCHES;
     return (struct runner){.name = name,
                            .solver = first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first,
                            .precond = precond,
@@ -206,7 +208,7 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
 
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
-    return !s->settled && precond != NULL && precond == s->precond && rival_of(s, solver, precond) != NULL &&
+    return !s->settled && precond != NULL && precond == s->precond && rival_of(solver, precond) != NULL &&
            solver_may_follow(s, SPMV_ERROR_ITERATIONS);
 }
 
@@ -222,12 +224,14 @@ spmv_status solver_fail_limit(const struct chain *c)
 /* Turns that are judged; then the one that has less to do runs to the end. */
 enum { TURNS = 4 };
 
-/* Makes the rival. Incomplete factors may take as much work as the table of costs says. */
+/* Makes the rival. Incomplete factors may take as much work as the table of costs says, unless they were
+ * already refused for that: if ilu0 stands in for them. */
 static spmv_status make_rival(spmv_solver *s, const struct runner *r)
 {
+    const bool refused = strcmp(precond_name(s->precond), "ilu0") == 0;
     if (s->rival != NULL)
         return SPMV_OK;
-    context_pace(s->ctx, r->solver == &krylov_gmres ? precond_factor_work(&s->a) : 0);
+    context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? precond_factor_work(&s->a) : 0);
     const spmv_status st = solver_make_precond(s, r->solver, r->name, &s->rival);
     context_pace(s->ctx, 0);
     return st;
@@ -242,7 +246,7 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
 {
     spmv_solver *const s = c->s;
     struct runner runner[2] = {runner_of(s, solver, precond_name(s->precond), &s->precond),
-                               runner_of(s, solver, rival_of(s, solver, s->precond), &s->rival)};
+                               runner_of(s, solver, rival_of(solver, s->precond), &s->rival)};
     struct runner *const first = runner, *const rival = runner + 1, *now = first, *other = rival;
     bool stopped = false;
     now->spent = now->cost.setup;

@@ -47,11 +47,13 @@ typedef struct spmv_preconditioner_options {
 
     int block;  /* block-jacobi: rows of a block, 1 to 64; default 0: 16. amg: rows of a node, 1 to 8,
                    default 0: the largest number for which the rows of each node have entries in
-                   the same nodes. Rows k block to k block + block - 1 are the unknowns of node k,
+                   the same nodes, or else nodes of different sizes whose rows have the same
+                   columns. Rows k block to k block + block - 1 are the unknowns of node k,
                    such as displacements; they stay in one aggregate. SPMV_ERROR_SIZE: not a
                    multiple. */
     int degree; /* chebyshev: products per application, 0 to 100; default -1: 4. amg: products of a
-                   smoother, 1 to 100; default -1: 2 */
+                   smoother, 1 to 100; default -1: 2. fsai: the most steps of the search for the
+                   pattern of a row, of up to 4 entries each, 0 to 8 (more count as 8); default -1: 8 */
     int steps;  /* chebyshev: steps of the eigenvalue estimate, 1 to 1000; default 0: 20 */
 
     /* chebyshev: the interval of the eigenvalues of D^-1 A, 0 < lowest < highest; both or none.
@@ -141,6 +143,16 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   ilut          L U Q', an incomplete LU factorisation with fill-in, dropping by options.drop and
  *                 options.fill, and column pivoting. (6) L and U are triangles in an order of the
  *                 rows that depends on the matrix only. Pivots are replaced as for ilu0.
+ *   fsai          M^-1 = G' G, a factorised sparse approximate inverse. (9) G is lower triangular;
+ *                 with P the columns of row i before the diagonal, (G A)_ij = 0 for j in P, and (G
+ *                 A G')_ii = 1. P is found row by row (10): up to options.degree times, up to 4
+ *                 columns j < i are added where the gradient of (G A G')_ii, of A scaled to a
+ *                 diagonal of ones, is largest; the search of a row ends after a step that reduces
+ *                 its psi = 1 / (g_ii^2 a_ii) by less than 5 %. A column is left out if a pivot
+ *                 would be at most 2^-40 (f32: 2^-20) (info.fallen), or if its row has more than
+ *                 128 entries and more than 8 times those of the mean row. An application is a
+ *                 product with G and one with G', without triangular solves. Under vectors of f64,
+ *                 G is in f32 where its diagonal is well in that range (info.layout).
  *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
  *                 with matrix A, the rows form aggregates around a maximal independent set of
  *                 distance 2. P = (I - omega D^-1 F) P0, where F is A without weak couplings, D has
@@ -150,7 +162,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 which are made orthonormal. Where coefficients jump, P is classical interpolation
  *                 instead (8), unless options.near_null is given. The next matrix is P'AP. The
  *                 smoother is options.degree steps of the Chebyshev iteration for D^-1 A. A matrix
- *                 of at most 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where
+ *                 of at most 400 rows is inverted, unless that takes more than 100 multiplications
+ *                 for each entry of A and another level can follow. Under vectors of f64 the hierarchy is in f32 where
  *                 that is precise enough (info.layout). For a singular positive semidefinite matrix,
  *                 M is positive definite too. With options.general, if some |a_ij - a_ji| is above
  *                 2^-20 sqrt(a_ii a_jj), options.block is at most 1 and no options.near_null is given:
@@ -173,6 +186,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   (6) Y. Saad, Numer. Linear Algebra Appl. 1, 1994; Saad 2003, section 10.4.4
  *   (7) A. George, J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", 1981
  *   (8) H. De Sterck, R. D. Falgout, J. W. Nolting, U. M. Yang, Numer. Linear Algebra Appl. 15, 2008
+ *   (9) L. Yu. Kolotilina, A. Yu. Yeremin, SIAM J. Matrix Anal. Appl. 14, 1993
+ *  (10) C. Janna, M. Ferronato, SIAM J. Sci. Comput. 33, 2011
  *
  *   name             NULL means "auto"
  *   a                square. If only one triangle is used, it is the lower one. Arrays in host
@@ -181,8 +196,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
  *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. "ilu0"
  *                    and "ilut" take any diagonal and check all values. In the memory of a GPU,
- *                    "jacobi" and "auto" read the arrays there and do not check them. The caller
- *                    guarantees symmetry where it is required. Rows without entries other than 0,
+ *                    "jacobi", "fsai" and "auto" read the arrays there and do not check them. The
+ *                    caller guarantees symmetry where it is required. Rows without entries other than 0,
  *                    such as isolated vertices of a graph, are left alone unless
  *                    options.update_values is set: M is made as if their diagonal entry were 1, and
  *                    info.layout names the first of them.
@@ -289,7 +304,8 @@ typedef struct spmv_preconditioner_info {
     int64_t levels;         /* ic0, ilu0, ilut: rows on the longest chain of dependent rows;
                                amg: levels; else 0 */
     int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0: failed
-                               factorisations; cholesky, ilu0, ilut: replaced pivots;
+                               factorisations; cholesky, ilu0, ilut: replaced pivots; fsai: entries
+                               left out because of their pivot;
                                amg: unknowns of the last level left out, because the matrix
                                is singular; else 0 */
 } spmv_preconditioner_info;

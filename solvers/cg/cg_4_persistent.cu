@@ -1,11 +1,11 @@
-/* Conjugate gradients on CUDA, rung 4: the host side of cg_4_persistent.cuh. It distributes the
- * rows, launches, and evaluates the result.
+/* Conjugate gradients on CUDA, rung 4: the host side of cg_4_persistent.cuh and
+ * cg_4_persistent_factor.cuh. It distributes the rows, launches, and evaluates the result.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <type_traits>
 
 #include "product/cuda/spmv_types.cuh"
-#include "solvers/cg/cg_4_persistent.cuh"
+#include "solvers/cg/cg_4_persistent_factor.cuh"
 
 extern "C" {
 #include "product/plan_internal.h"
@@ -41,33 +41,65 @@ enum { CUTS = sizeof cuts / sizeof *cuts };
 /* Steps of a launch with a callback. */
 enum { TOLD_STEPS = 256 };
 
+/* The preconditioner: none, a diagonal, or the factors of fsai. */
+enum class kind { NONE, DIAGONAL, FACTOR };
+
 /* The state of the rung. */
 struct persistent {
     cut how;
     int rows_each, cells, shared_bytes;
+    const precond_pair *factors; /* of fsai; else NULL */
+    int g_cells, gt_cells;
     void *memory; /* on the device: parts, counter, history */
     void *pairs;  /* and after them the vector s */
     int64_t counter_at, history_at;
 };
+
+const precond_pair *factors_of(const struct cg *cg)
+{
+    return cg->s.precond != nullptr ? precond_factors(cg->s.precond) : nullptr;
+}
+
+/* The cells of the block that needs most, for blocks of `each` rows. before: those before each slice. */
+int64_t cells_of(const int64_t *before, int64_t rows, int64_t each)
+{
+    static_assert((int)PRECOND_SLICE == (int)warp_lanes, "a warp has the rows of a slice");
+    const int64_t slices = ceil_divide(rows, (int64_t)warp_lanes), step = each / warp_lanes;
+    int64_t most = 0;
+    for (int64_t s = 0; s < slices; s += step)
+        most = max_i64(most, before[min_i64(slices, s + step)] - before[s]);
+    return most;
+}
 
 /* Sets *own to the first cut that the system fits. Returns false if there is none. */
 bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *own)
 {
     const spmv_plan *const plan = cg->s.plan;
     const int64_t cell = (int64_t)spmv_type_size(plan->a.type) + (int64_t)sizeof(int32_t);
+    const precond_pair *const factors = factors_of(cg);
+    if (factors != nullptr && factors->g_cells == nullptr)
+        return false;
     for (int c = 0; c < CUTS; c++) {
         const cut how = cuts[c];
         const int64_t each =
             (cg->s.n + (int64_t)how.blocks * warp_lanes - 1) / ((int64_t)how.blocks * warp_lanes) * warp_lanes;
         const int64_t cells = each * plan->longest_row;
         const int64_t own_pairs = (how.cluster ? 2 : 1) * each;
-        const int64_t bytes = own_pairs * 2 * (int64_t)spmv_type_size(cg->s.type) + cells * cell;
+        const int64_t g_cells = factors != nullptr ? cells_of(factors->g_cells, cg->s.n, each) : 0,
+                      gt_cells = factors != nullptr ? cells_of(factors->transposed_cells, cg->s.n, each) : 0;
+        const int64_t bytes = own_pairs * 2 * (int64_t)spmv_type_size(cg->s.type) + cells * cell +
+                              (g_cells + gt_cells) * (int64_t)(sizeof(float) + sizeof(int32_t));
+        if (factors != nullptr && how.rows_a_thread > cg_persistent::FACTOR_ROWS_MOST)
+            continue;
         if (how.blocks > most_blocks || each > (int64_t)how.threads * how.rows_a_thread || bytes > shared_most)
             continue;
         *own = {};
         own->how = how;
         own->rows_each = (int)each;
         own->cells = (int)cells;
+        own->factors = factors;
+        own->g_cells = (int)g_cells;
+        own->gt_cells = (int)gt_cells;
         own->shared_bytes = (int)bytes;
         return true;
     }
@@ -92,10 +124,15 @@ spmv_status supports(const struct cg *cg)
 {
     persistent own;
     const spmv_plan *const plan = cg->s.plan;
-    if (cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
+    const precond_pair *const factors = factors_of(cg);
+    if (cg->s.precond != nullptr && factors == nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
+        return context_fail(
+            cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+            "spmv_cg: the persistent rung supports only the preconditioners none, jacobi and fsai, not %s",
+            precond_name(cg->s.precond));
+    if (factors != nullptr && (factors->g->a.type != SPMV_F32 || factors->g->a.row_ptr_bits != 32))
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: the persistent rung supports only the preconditioners none and jacobi, not %s",
-                            precond_name(cg->s.precond));
+                            "spmv_cg: the persistent rung needs a factor of fsai in f32, with less than 2^31 entries");
     if (cg->keeps)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: the persistent rung cannot continue from a replaced residual");
@@ -106,8 +143,13 @@ spmv_status supports(const struct cg *cg)
     return look(cg, &own);
 }
 
+cg_persistent::factor factor_of(const spmv_plan *plan, int cells)
+{
+    return {(const int32_t *)plan->a.row_ptr, plan->a.col, (const float *)plan->a.val, cells};
+}
+
 /* One launch of at most `steps` steps, and its report. */
-template <typename T, typename Stored, bool SCALED>
+template <typename T, typename Stored, kind KIND>
 spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks, report *told)
 {
     const persistent *const own = (const persistent *)cg->state;
@@ -130,7 +172,11 @@ spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks,
     a.p = (T *)cg->p;
     a.s = (T *)(pairs + 2 * cg->s.n);
     a.pairs = pairs;
-    a.scale = (const T *)(SCALED ? precond_inverse_diagonal(cg->s.precond) : nullptr);
+    a.scale = (const T *)(KIND == kind::DIAGONAL ? precond_inverse_diagonal(cg->s.precond) : nullptr);
+    if constexpr (KIND == kind::FACTOR) {
+        a.g = factor_of(own->factors->g, own->g_cells);
+        a.gt = factor_of(own->factors->transposed, own->gt_cells);
+    }
     a.parts = (T *)memory;
     a.history = asks ? (T *)(memory + own->history_at) : nullptr;
     a.arrived = (unsigned *)(memory + own->counter_at);
@@ -160,14 +206,27 @@ spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks,
             return ready != SPMV_OK ? ready : launch_shaped(cg->s.ctx, "cg persistent", shape, kernel, a);
         };
         static uint64_t known[6];
-        if (st == SPMV_OK && how.cluster)
-            st = how.rows_a_thread == 1 ? start(cg_persistent::kernel<T, Stored, 256, 1, SCALED, true>, &known[0])
-                                        : start(cg_persistent::kernel<T, Stored, 256, 2, SCALED, true>, &known[1]);
-        else if (st == SPMV_OK)
-            st = how.rows_a_thread == 1   ? start(cg_persistent::kernel<T, Stored, 480, 1, SCALED, false>, &known[2])
-                 : how.rows_a_thread == 2 ? start(cg_persistent::kernel<T, Stored, 480, 2, SCALED, false>, &known[3])
-                 : how.rows_a_thread == 3 ? start(cg_persistent::kernel<T, Stored, 480, 3, SCALED, false>, &known[4])
-                                          : start(cg_persistent::kernel<T, Stored, 480, 4, SCALED, false>, &known[5]);
+        if constexpr (KIND == kind::FACTOR) {
+            using namespace cg_persistent;
+            if (st == SPMV_OK && how.cluster)
+                st = how.rows_a_thread == 1 ? start(kernel_of_factor<T, Stored, 256, 1, true>, &known[0])
+                                            : start(kernel_of_factor<T, Stored, 256, 2, true>, &known[1]);
+            else if (st == SPMV_OK)
+                st = how.rows_a_thread == 1 ? start(kernel_of_factor<T, Stored, 480, 1, false>, &known[2])
+                                            : start(kernel_of_factor<T, Stored, 480, 2, false>, &known[3]);
+        } else {
+            constexpr bool SCALED = KIND == kind::DIAGONAL;
+            if (st == SPMV_OK && how.cluster)
+                st = how.rows_a_thread == 1 ? start(cg_persistent::kernel<T, Stored, 256, 1, SCALED, true>, &known[0])
+                                            : start(cg_persistent::kernel<T, Stored, 256, 2, SCALED, true>, &known[1]);
+            else if (st == SPMV_OK)
+                st = how.rows_a_thread == 1 ? start(cg_persistent::kernel<T, Stored, 480, 1, SCALED, false>, &known[2])
+                     : how.rows_a_thread == 2
+                         ? start(cg_persistent::kernel<T, Stored, 480, 2, SCALED, false>, &known[3])
+                     : how.rows_a_thread == 3
+                         ? start(cg_persistent::kernel<T, Stored, 480, 3, SCALED, false>, &known[4])
+                         : start(cg_persistent::kernel<T, Stored, 480, 4, SCALED, false>, &known[5]);
+        }
         if (st == SPMV_OK)
             st = cuda_check(cg->s.ctx, cudaStreamSynchronize(stream), "cg persistent");
         if (st == SPMV_OK)
@@ -201,15 +260,20 @@ template <typename T, typename Stored> spmv_status run_typed(struct cg *cg)
 {
     struct krylov *const s = &cg->s;
     struct krylov_column *const c = s->column;
-    const bool listens = s->on_iteration != nullptr, scaled = s->precond != nullptr;
+    const bool listens = s->on_iteration != nullptr;
+    const kind how = ((const persistent *)cg->state)->factors != nullptr ? kind::FACTOR
+                     : s->precond != nullptr                             ? kind::DIAGONAL
+                                                                         : kind::NONE;
     const int steps = listens ? (int)TOLD_STEPS : (int)cg_persistent::MOST_STEPS;
     const int64_t base = s->iterations;
     int64_t next = base > 0;
     report told = {};
     for (bool begins = true; begins || (told.stop == cg_persistent::GOES_ON && s->told == SPMV_OK); begins = false) {
         const int64_t done = c->iterations;
-        spmv_status st = scaled ? launch_steps<T, Stored, true>(cg, steps, begins, listens, &told)
-                                : launch_steps<T, Stored, false>(cg, steps, begins, listens, &told);
+        spmv_status st = how == kind::FACTOR ? launch_steps<T, Stored, kind::FACTOR>(cg, steps, begins, listens, &told)
+                         : how == kind::DIAGONAL
+                             ? launch_steps<T, Stored, kind::DIAGONAL>(cg, steps, begins, listens, &told)
+                             : launch_steps<T, Stored, kind::NONE>(cg, steps, begins, listens, &told);
         if (st != SPMV_OK)
             return st;
         if (begins) {

@@ -79,6 +79,13 @@ struct report {
     int stop;
 };
 
+/* A factor of M^-1 (cg_4_persistent_factor.cuh). cells: in the shared memory of a block. */
+struct factor {
+    const int32_t *row_ptr, *col;
+    const float *val;
+    int cells;
+};
+
 template <typename T, typename Stored> struct system {
     const int32_t *row_ptr, *col;
     const Stored *val; /* NULL: a pattern */
@@ -88,6 +95,7 @@ template <typename T, typename Stored> struct system {
     T *r, *p, *s;      /* kept between launches */
     pair<T> *pairs;    /* 2 * rows */
     const T *scale;    /* M^-1, a diagonal; NULL: none */
+    factor g, gt;      /* M^-1 = G' G; unused by the kernel below */
     T *parts;          /* 2 * blocks * STRIDE */
     T *history;        /* r'r after iteration i of this launch; NULL: not requested */
     unsigned *arrived; /* 0 before the launch */
@@ -273,10 +281,13 @@ template <typename T, int WARPS_, int COUNT> struct block_memory {
     T (*in_cluster)[COUNT][CLUSTER * WARPS_];
 };
 
-/* The rows of a thread. They are a separate variable because the compiler keeps indexed arrays in
- * memory until it has unrolled the loops. */
-template <typename T, int ROWS> struct own_rows {
-    int begin[ROWS], length[ROWS]; /* of the rows' cells; the clerk has no rows */
+/* The cells of a thread's rows, and the rows. They are separate variables because the compiler keeps
+ * indexed arrays in memory until it has unrolled the loops. */
+template <int ROWS> struct own_cells {
+    int begin[ROWS], length[ROWS]; /* the clerk has no rows */
+};
+
+template <typename T, int ROWS> struct own_rows : own_cells<ROWS> {
     T x[ROWS], r[ROWS], p[ROWS], s[ROWS], scale[ROWS];
 };
 
@@ -332,15 +343,17 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         return c >= first && c < behind ? c - first : ~c;
     }
 
-    /* Copies the block's rows into shared memory. */
-    __device__ void load_matrix()
+    /* Copies the block's rows of a matrix into shared memory, to cells of these columns and values. */
+    template <typename V>
+    __device__ void load_cells(const int32_t *row_ptr, const int32_t *from_col, const V *from_val, int32_t *to_col,
+                               V *to_val, own_cells<ROWS> &cells)
     {
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
             const int row = row_of(k);
-            rows.begin[k] = row < behind ? a.row_ptr[row] : 0;
-            rows.length[k] = row < behind ? a.row_ptr[row + 1] - rows.begin[k] : 0;
-            int width = rows.length[k];
+            cells.begin[k] = row < behind ? row_ptr[row] : 0;
+            cells.length[k] = row < behind ? row_ptr[row + 1] - cells.begin[k] : 0;
+            int width = cells.length[k];
             for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
                 const int other = __shfl_xor_sync(0xffffffffu, width, distance);
                 width = other > width ? other : width;
@@ -356,13 +369,18 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
                 before += shared.widths[i];
             const int at = sum_lanes(before, warp_lanes / 2) + lane;
 #pragma unroll 4
-            for (int j = 0; j < rows.length[k]; j++) {
-                const int32_t c = a.col[rows.begin[k] + j];
-                val[at + j * warp_lanes] = a.val != nullptr ? a.val[rows.begin[k] + j] : Stored(1);
-                col[at + j * warp_lanes] = column_of(c);
+            for (int j = 0; j < cells.length[k]; j++) {
+                const int32_t c = from_col[cells.begin[k] + j];
+                to_val[at + j * warp_lanes] = from_val != nullptr ? from_val[cells.begin[k] + j] : V(1);
+                to_col[at + j * warp_lanes] = column_of(c);
             }
-            rows.begin[k] = at;
+            cells.begin[k] = at;
         }
+    }
+
+    __device__ void load_matrix()
+    {
+        load_cells(a.row_ptr, a.col, a.val, col, val, rows);
     }
 
     /* The first launch starts from x and b, a later one from the state of the launch before. */
@@ -376,7 +394,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
             rows.r[k] = there ? (a.begins ? a.b : a.r)[row] : T();
             rows.p[k] = there && !a.begins ? a.p[row] : T();
             rows.s[k] = there && !a.begins ? a.s[row] : T();
-            rows.scale[k] = SCALED && there ? a.scale[row] : T(1);
+            rows.scale[k] = SCALED && there && a.scale != nullptr ? a.scale[row] : T(1);
             if (there && a.begins)
                 a.start_x[row] = rows.x[k];
         }
@@ -430,6 +448,26 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         return sums;
     }
 
+    /* Passes a barrier, after which all pairs are stored. */
+    __device__ void meet()
+    {
+        if (IN_CLUSTER) {
+            meet_cluster();
+            return;
+        }
+        __syncthreads();
+        if (!in_grid)
+            return;
+        if (is_clerk) {
+            barriers += gridDim.x;
+            if (lane == 0) {
+                arrive(a.arrived);
+                await_all(a.arrived, barriers);
+            }
+        }
+        __syncthreads();
+    }
+
     /* Stores the warp's sums and passes the round's barrier, after which all pairs are stored. The
      * clerk then adds the sums of all blocks while the other warps continue. */
     __device__ void exchange(int set, pair<T> sums)
@@ -466,24 +504,31 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         }
     }
 
-    /* w = A z and u = A t (or w = A x) for the thread's rows. The gathers of all rows are in flight
-     * together. */
+    /* w = A z and u = A t (or w = A x) for the thread's rows. */
     __device__ void multiply(int set, T (&w)[ROWS], T (&u)[ROWS]) const
+    {
+        multiply_cells(set, col, val, rows, w, u);
+    }
+
+    /* The same for a matrix of these cells. The gathers of all rows are in flight together. */
+    template <typename V>
+    __device__ void multiply_cells(int set, const int32_t *its_col, const V *its_val, const own_cells<ROWS> &cells,
+                                   T (&w)[ROWS], T (&u)[ROWS]) const
     {
         const uint32_t its_set = (uint32_t)(set * a.rows_each * (int)sizeof(pair<T>));
         const pair<T> *const pairs = all_pairs(set), *const mine = own_pairs(set);
         int longest = 0;
 #pragma unroll
         for (int k = 0; k < ROWS; k++)
-            longest = now != END && rows.length[k] > longest ? rows.length[k] : longest;
+            longest = now != END && cells.length[k] > longest ? cells.length[k] : longest;
         for (int j = 0; j < longest; j += UNROLL) {
             pair<T> gathered[ROWS][UNROLL] = {};
 #pragma unroll
             for (int k = 0; k < ROWS; k++)
 #pragma unroll
                 for (int i = 0; i < UNROLL; i++)
-                    if (j + i < rows.length[k]) {
-                        const int32_t c = col[rows.begin[k] + (j + i) * warp_lanes];
+                    if (j + i < cells.length[k]) {
+                        const int32_t c = its_col[cells.begin[k] + (j + i) * warp_lanes];
                         if (IN_CLUSTER)
                             gathered[k][i] = load_from_cluster((uint32_t)c + its_set, pair<T>());
                         else
@@ -493,8 +538,8 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
             for (int k = 0; k < ROWS; k++)
 #pragma unroll
                 for (int i = 0; i < UNROLL; i++)
-                    if (j + i < rows.length[k]) {
-                        const T v = T(val[rows.begin[k] + (j + i) * warp_lanes]);
+                    if (j + i < cells.length[k]) {
+                        const T v = T(its_val[cells.begin[k] + (j + i) * warp_lanes]);
                         w[k] += v * gathered[k][i].z;
                         u[k] += v * gathered[k][i].t;
                     }
@@ -558,12 +603,18 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         }
     }
 
+    /* The beta of a step. */
+    __device__ T beta_of(T alpha, T delta, T gamma) const
+    {
+        const T per_nu = T(1) / nu;
+        const T ahead = nu + alpha * (alpha * gamma - (delta + delta)), square = ahead > 0 ? ahead : T();
+        return isfinite(per_nu) ? square * per_nu : square / nu;
+    }
+
     /* One step of the recurrence at the top of this file. */
     __device__ void take_step(T delta, T gamma, const T (&w)[ROWS], const T (&u)[ROWS])
     {
-        const T alpha = nu / mu, per_nu = T(1) / nu;
-        const T ahead = nu + alpha * (alpha * gamma - (delta + delta)), square = ahead > 0 ? ahead : T();
-        const T beta = isfinite(per_nu) ? square * per_nu : square / nu;
+        const T alpha = nu / mu, beta = beta_of(alpha, delta, gamma);
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
             rows.x[k] += alpha * rows.p[k];

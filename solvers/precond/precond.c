@@ -1,6 +1,6 @@
 /* Preconditioners: checks arguments once, reads what the requested kind needs of the matrix, and
  * makes it. "none" needs nothing. "amg" reads the arrays where they are. Of a matrix on a GPU,
- * "jacobi" and "auto" need only the diagonal, which is summed there; other kinds need a copy of the
+ * "jacobi", "fsai" and "auto" need only the diagonal, which is summed there; other kinds need a copy of the
  * matrix in host memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -27,6 +27,7 @@ static const struct precond_kind kinds[] = {
      "each row of its triangular solves waits for the rows before: take jacobi or amg"},
     {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, true, NULL},
     {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, true, NULL},
+    {"fsai", PRECOND_DIAGONAL, precond_make_fsai, SIGNS_POSITIVE, false, false, NULL},
     {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_UNSYMMETRIC, false, false, NULL},
 };
 
@@ -473,7 +474,7 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
         st = make_kind(ctx, kind, source, choice.why, made);
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK && !choice.replaced) {
-        (*made)->rival = choice.rival;
+        (*made)->rival = precond_choice_rival(&choice);
         (*made)->expected = choice.expected;
     }
     if (st == SPMV_OK && choice.replaced)
@@ -681,6 +682,11 @@ const char *precond_name(const spmv_preconditioner *m)
 const void *precond_inverse_diagonal(const spmv_preconditioner *m)
 {
     return m->inverse_diagonal;
+}
+
+const struct precond_pair *precond_factors(const spmv_preconditioner *m)
+{
+    return m->factors;
 }
 
 bool precond_renews(const spmv_preconditioner *m)

@@ -59,8 +59,9 @@ static const double ALL_PRODUCTS = 4e8, FEW_PRODUCTS = 50;
  * parallelism. */
 enum { FACTOR_ROWS = 10000 };
 
-/* Of a matrix that is not symmetric, no hierarchy is made for fewer rows. */
-enum { FEW_ROWS = 2000 };
+/* Of a matrix that is not symmetric, no hierarchy is made for fewer rows, or on a CPU for fewer estimated
+ * iterations of jacobi: ilu0 takes about a seventh of them. */
+enum { FEW_ROWS = 2000, FEW_STEPS = 300 };
 
 /* The most work of a set-up: for each entry and row of A, in the time of some thousands of
  * iterations, or in all, a few seconds, for small systems. */
@@ -69,6 +70,10 @@ static const double MOST_WORK = 20000, SMALL_WORK = 2e9;
 /* For each entry and row: the set-up of an incomplete factor that takes as long as multigrid in all, of
  * convection and diffusion in a plane; in space multigrid takes a half more. */
 static const double FACTOR_WORK = 60;
+
+/* Times so much more: where errors are not smooth, and only factors without fill-in could stand in. Their
+ * iterations usually cost that or more. */
+enum { DEAR = 2 };
 
 int64_t precond_factor_work(const spmv_csr *a)
 {
@@ -330,6 +335,13 @@ static bool smooth_unsymmetric_on_cpu(const struct system_facts *f)
     return smooth_unsymmetric(f) && !f->gpu;
 }
 
+/* Factors without fill-in, whose iterations are a part of those of jacobi, take less than multigrid. */
+static bool few_steps_unsymmetric_on_cpu(const struct system_facts *f)
+{
+    return (f->balanced || f->laplacian) && f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu && f->steps > 0 &&
+           f->steps <= FEW_STEPS;
+}
+
 static bool for_unsymmetric_on_cpu(const struct system_facts *f)
 {
     return f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu;
@@ -452,13 +464,18 @@ static const struct rule {
     {"amg", "jacobi", STAGE_ROWS, smooth_unsymmetric_on_gpu,
      "rows that mostly have the sum 0, as those of convection and diffusion: errors are smooth, and multigrid reduces "
      "them"},
+    {"ilu0", "amg", STAGE_ROWS, few_steps_unsymmetric_on_cpu,
+     "a factor without fill-in: about {steps} iterations of jacobi, by the rows along a side, in which multigrid does "
+     "not pay"},
     {"ilut", "amg", STAGE_ROWS, smooth_unsymmetric_on_cpu,
      "an incomplete factor with fill-in takes less work than multigrid, which would reduce smooth errors"},
-    {"ilut", NULL, STAGE_GIVEN, for_unsymmetric_on_cpu,
+    {"ilut", "ilu0", STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
-    {"jacobi", "amg", STAGE_GIVEN, for_unsymmetric,
-     "on a GPU, triangular solves cost more than the iterations they save"},
+    {"jacobi", "amg", STAGE_ROWS, smooth_unsymmetric,
+     "errors are smooth, and on a GPU the iterations take less than making multigrid"},
+    {"jacobi", "ilut", STAGE_GIVEN, for_unsymmetric,
+     "on a GPU, its iterations often take less than making incomplete factors"},
     {"jacobi", NULL, STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
     /* for cg */
     {"none", NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
@@ -544,7 +561,9 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     choice->purpose = purpose;
     choice->name = rule->name;
     const bool smooth = f.laplacian || f.balanced;
-    choice->rival = smooth && f.a->rows > HIERARCHY ? rule->rival : NULL;
+    const bool may_race = smooth && f.a->rows > HIERARCHY; /* with multigrid */
+    const bool factors = rule->rival != NULL && (strcmp(rule->rival, "ilut") == 0 || strcmp(rule->rival, "ilu0") == 0);
+    choice->rival = may_race || factors ? rule->rival : NULL;
     choice->expected = smooth && f.distance > 0 ? f.steps : 0;
     choice->replaced = false;
     explain(&f, rule->reason, choice->why);
@@ -574,6 +593,18 @@ static const struct {
     {NULL, false, "jacobi"},
 };
 
+int64_t precond_choice_work(const struct precond_choice *choice, const spmv_csr *a)
+{
+    if (choice->rival == NULL)
+        return 0;
+    return precond_factor_work(a) * (strcmp(choice->rival, "ilu0") == 0 ? DEAR : 1);
+}
+
+const char *precond_choice_rival(const struct precond_choice *choice)
+{
+    return choice->rival != NULL && strcmp(choice->rival, "ilu0") == 0 ? NULL : choice->rival;
+}
+
 bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond_choice *choice)
 {
     const bool too_large = st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_LIMIT;
@@ -601,8 +632,9 @@ bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond
         snprintf(choice->why, sizeof choice->why, "the first choice, %s, cannot be made: %s", choice->name, text);
     else if (strstr(choice->why, text) == NULL) /* often all fail for the same reason */
         snprintf(choice->why + used, sizeof choice->why - used, "; %s cannot be made: %s", choice->name, text);
+    /* factors that are too dear may still be worth their work */
+    choice->rival = strcmp(next, "ilu0") == 0 && next == choice->rival ? choice->name : NULL;
     choice->name = next;
-    choice->rival = NULL;
     choice->replaced = true;
     return true;
 }

@@ -17,6 +17,7 @@ static const struct row {
     {PRECOND_FOR_CG, "ic0", {25, 2, 100}},
     {PRECOND_FOR_CG, NULL, {0, 1, 200}},
     {PRECOND_FOR_UNSYMMETRIC, "ilut", {40, 1.3, 20}},
+    {PRECOND_FOR_UNSYMMETRIC, "ilu0", {8, 1.3, 45}},
     {PRECOND_FOR_UNSYMMETRIC, "amg", {30, 3, 12}},
     {PRECOND_FOR_UNSYMMETRIC, NULL, {0, 1, 200}},
     /* with gmres: a step reads many vectors */
@@ -35,6 +36,8 @@ static struct precond_cost general_on_gpu(const char *name, double rows, double 
     if (strcmp(name, "amg") == 0)
         return (struct precond_cost){4500 + 60000 * millions + 6000 * read, step + 150 + 300 * millions + 24 * read,
                                      12};
+    if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
+        return (struct precond_cost){1000 + 300000 * (millions + read), step + 300 + 50000 * millions, 15};
     return (struct precond_cost){0, step, 300};
 }
 
@@ -51,8 +54,9 @@ struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char 
                                  bool light)
 {
     if (gpu)
-        return purpose == PRECOND_FOR_UNSYMMETRIC ? general_on_gpu(name, (double)rows, (double)nnz)
-                                                  : on_gpu(name, (double)rows, (double)nnz, light);
+        return purpose == PRECOND_FOR_UNSYMMETRIC || strcmp(name, "ilut") == 0
+                   ? general_on_gpu(name, (double)rows, (double)nnz)
+                   : on_gpu(name, (double)rows, (double)nnz, light);
     const struct row *row = on_cpu, *const last = on_cpu + sizeof on_cpu / sizeof *on_cpu - 1;
     while (row < last && (row->purpose != purpose || (row->name != NULL && strcmp(row->name, name) != 0)))
         row++;

@@ -23,12 +23,13 @@ struct spmv_preconditioner {
     void (*destroy)(void *self);
     spmv_status (*renew)(void *self, const void *values); /* new values; NULL: not supported */
     void *self;
-    const void *inverse_diagonal; /* for "jacobi" */
-    bool identity;                /* for "none" */
-    struct object_use use;        /* by solves, and by an application */
-    bool applies;                 /* an application has not ended */
-    spmv_plan *plan;              /* the caller's, that it uses; NULL: none */
-    bool together;                /* several ranks call apply together, also a rank without rows */
+    const void *inverse_diagonal;       /* for "jacobi" */
+    bool identity;                      /* for "none" */
+    const struct precond_pair *factors; /* for "fsai" */
+    struct object_use use;              /* by solves, and by an application */
+    bool applies;                       /* an application has not ended */
+    spmv_plan *plan;                    /* the caller's, that it uses; NULL: none */
+    bool together;                      /* several ranks call apply together, also a rank without rows */
     int64_t bytes;
     double seconds;
     double lowest, highest, shift;
@@ -167,6 +168,7 @@ spmv_status precond_make_ic0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_cholesky(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_fsai(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 
 /* ----------------------------------------------------------- "auto" (precond_choose.c) */
@@ -196,6 +198,13 @@ spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, con
  * reason. False: none is left, or the status is no reason to take another one. */
 bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond_choice *choice);
 
+/* What races against the choice that has been made; NULL: nothing. ilu0 only stands in for ilut if that takes too
+ * much work. */
+const char *precond_choice_rival(const struct precond_choice *choice);
+
+/* The work (context_pace) that making the choice may take; 0: any. */
+int64_t precond_choice_work(const struct precond_choice *choice, const spmv_csr *a);
+
 /* The work (context_pace) of an incomplete factor that takes as long as a hierarchy and its iterations. */
 int64_t precond_factor_work(const spmv_csr *a);
 
@@ -212,6 +221,17 @@ const char *precond_name(const spmv_preconditioner *m);
 /* For a preconditioner that only multiplies by the reciprocals of the diagonal ("jacobi"): these
  * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
+
+/* For a preconditioner that multiplies by G and then by G' ("fsai"): the plans for these products, whose
+ * matrices (spmv_plan, a) kernels may read. *_cells[k]: what slices of PRECOND_SLICE rows as wide as their
+ * longest row need before row k PRECOND_SLICE; on a GPU, up to PRECOND_SLICED_ROWS rows, else NULL. NULL for
+ * all others. */
+enum { PRECOND_SLICE = 32, PRECOND_SLICED_ROWS = 1 << 17 };
+struct precond_pair {
+    const spmv_plan *g, *transposed;
+    int64_t *g_cells, *transposed_cells;
+};
+const struct precond_pair *precond_factors(const spmv_preconditioner *m);
 
 /* Begin and end a use of M and of the plan that it borrows, in which both keep their values and are
  * not destroyed; NULL is allowed. M is not const in its own file: use counts do not change what it

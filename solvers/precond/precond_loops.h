@@ -1,6 +1,6 @@
 /* The computations of preconditioners in f64 and f32: loops over a part of the rows for ref and
- * omp, and the same on the device (precond_cuda.cu). One thread computes each element in a fixed
- * order, so results do not depend on the distribution of the work.
+ * omp, and the same on the device (precond_cuda.cu, precond_triangles_cuda.cu). Each element is
+ * computed in a fixed order, so results do not depend on the distribution of the work.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRECOND_LOOPS_H

@@ -121,11 +121,14 @@ template <typename T> struct piece {
     T val, sum, inverse;
 };
 
-/* On a host that emulates a GPU, another warp goes on. */
-__device__ inline void let_others_run()
+/* Whether a lane that waits goes on waiting. On a host that emulates a GPU, the lanes decide
+ * together, and other warps run in the meantime. */
+__device__ inline bool goes_on(bool waits)
 {
-#ifndef __CUDA_ARCH__
-    __syncwarp();
+#ifdef __CUDA_ARCH__
+    return waits;
+#else
+    return __ballot_sync(0xffffffffu, waits) != 0;
 #endif
 }
 
@@ -191,11 +194,13 @@ template <typename T, int Lanes, int Threads> struct solver {
     {
         word_for<T> word;
         if (col < 0)
-            while (is_unknown<T>(word = shared.read(-1 - col)))
-                let_others_run();
+            do
+                word = shared.read(-1 - col);
+            while (goes_on(is_unknown<T>(word)));
         else
-            while (is_unknown<T>(word = load_relaxed(t.out + col)))
-                let_others_run();
+            do
+                word = load_relaxed(t.out + col);
+            while (goes_on(is_unknown<T>(word)));
         return word;
     }
 

@@ -56,7 +56,7 @@ static const double RTOL = 0.1;
 #define SMALL "poisson2d:14" /* of files */
 #else
 static const int rank_counts[] = {2, 3, 8};
-enum { SIDE = 50, LONGEST_ROW = 30000, BLOCKS = 3 };
+enum { SIDE = 50, LONGEST_ROW = 30000, BLOCKS = 4 };
 static const double RTOL = 1e-10;
 #define SMALL "poisson2d:30"
 #endif
@@ -935,7 +935,8 @@ static void blocks_precondition(void **state)
     snprintf(spec, sizeof spec, "diffusion2d:%d,100", SIDE + 10);
     spmv_matrix *matrix = matrix_of(&c, &a);
     int64_t jacobi = 0;
-    const char *const names[] = {"jacobi", support_backend == SPMV_BACKEND_CUDA ? "block-jacobi" : "ic0", "amg"};
+    const char *const names[] = {"jacobi", support_backend == SPMV_BACKEND_CUDA ? "block-jacobi" : "ic0", "amg",
+                                 "fsai"};
     for (int i = 0; i < BLOCKS; i++) {
         struct outcome o = {0};
         struct run run = {.matrix = &c, .a = &a, .method = names[i], .outcome = &o, .giving = GIVE_EQUAL};

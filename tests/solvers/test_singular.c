@@ -300,7 +300,7 @@ static void zero_right_side(void **state)
  * alone. A b that is not 0 there has no solution, and the rest is solved. */
 static void isolated_vertex(void **state)
 {
-    static const char *const preconds[] = {"auto", "none", "jacobi", "block-jacobi", "ic0", "amg"};
+    static const char *const preconds[] = {"auto", "none", "jacobi", "block-jacobi", "ic0", "fsai", "amg"};
     static const char *const methods[] = {"auto", "cg", "minres"};
     enum { SIDE = SLOW ? 4 : 16, ALONE = SIDE * SIDE };
     spmv_context *ctx = *state;
@@ -317,7 +317,7 @@ static void isolated_vertex(void **state)
     for (int explicit_zero = 0; explicit_zero < 2; explicit_zero++) {
         row_ptr[ALONE + 1] = row_ptr[ALONE] + explicit_zero;
         const spmv_csr a = support_csr(ALONE + 1, ALONE + 1, row_ptr, col, val);
-        for (size_t k = 0; k < 18; k++)
+        for (size_t k = 0; k < 21; k++)
             for (int inconsistent = 0; inconsistent < 2; inconsistent++) {
                 const char *const precond = preconds[k / 3];
                 /* an emulated GPU: one of the four cases of each method and preconditioner */
