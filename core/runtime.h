@@ -224,10 +224,10 @@ void context_budget(spmv_context *ctx, int64_t work);
 void context_pace(spmv_context *ctx, int64_t work);
 spmv_status context_keep_pace(spmv_context *ctx, const char *what, int64_t done, int64_t all);
 
-/* For work of several threads, which is counted by context_poll afterwards. allows: whether so much more
- * work, with so much done, would be within the budget and the pace; any thread may ask. asks: adds to the
- * work that leads to a question of context_poll; true if it cancels. Only in the thread that called the
- * library. */
+/* For work of several threads, which is counted by context_poll afterwards. allows: whether so
+ * much more work, with so much done, would be within the budget and the pace; any thread may ask.
+ * asks: adds to the work that leads to a question of context_poll; true if it cancels. Only in the
+ * thread that called the library. */
 bool context_allows(const spmv_context *ctx, int64_t work, int64_t done, int64_t all);
 bool context_asks(spmv_context *ctx, int64_t work);
 

@@ -1,26 +1,26 @@
-/* Preconditioner ilut: M = L U Q', an incomplete LU factorisation with two dropping rules and column
- * pivoting.
+/* Preconditioner ilut: M = L U Q', an incomplete LU factorisation with two dropping rules and
+ * column pivoting.
  *
  * Row i starts as row i of A and is eliminated with the rows before it, also at places of fill-in.
  * Entries below `drop` times the mean absolute value of the row of A are dropped. Of the others,
  * the largest of each of the two parts are kept, so that the factors have at most about `fill`
- * times the entries of A. Rows share them: a row may use what the rows before it left. The pivot is
- * the entry on the diagonal, or the largest of the row if that is more than 1 / PIVOT_SHARE times
- * as large; the two columns are exchanged. Q is this permutation. Y. Saad, "ILUT: a dual threshold
- * incomplete LU factorization", Numer. Linear Algebra Appl. 1, 1994; ILUTP: Saad 2003, section
- * 10.4.4.
+ * times the entries of A. Rows share them: a row may use what the rows before it left. The pivot
+ * is the entry on the diagonal, or the largest of the row if that is more than 1 / PIVOT_SHARE
+ * times as large; the two columns are exchanged. Q is this permutation. Y. Saad, "ILUT: a dual
+ * threshold incomplete LU factorization", Numer. Linear Algebra Appl. 1, 1994; ILUTP: Saad 2003,
+ * section 10.4.4.
  *
- * Two threads burn the matrix at both ends: one eliminates the rows of the first half forwards, the
- * other those of the second half backwards. Rows of one half that are connected with the other one
- * are left to the end. So no row of one half meets a row of the other before, and a cut in a banded
- * matrix adds no fill-in. H. A. van der Vorst, "Large tridiagonal and block tridiagonal linear
- * systems on vector and parallel computers", Parallel Computing 5, 1987. The halves depend on the
- * pattern only, so factors have the same bits for any number of threads. A pivot is in a column of
- * the row's own half. Where another column has all large entries, the row is late: it is left to the
- * end as well, with a column that has no pivot yet. A matrix whose halves have too many connections
- * is not cut, nor one with small diagonal entries. Rows that are full, in A or in A', come last. The
- * factorisation runs on the host, in f64, on every backend, so the factors are the
- * same everywhere.
+ * Two threads begin at both ends: one eliminates the rows of the first half forwards,
+ * the other those of the second half backwards. Rows of one half that are connected with the other
+ * one are left to the end. So no row of one half meets a row of the other before, and a cut in a
+ * banded matrix adds no fill-in. H. A. van der Vorst, "Large tridiagonal and block tridiagonal
+ * linear systems on vector and parallel computers", Parallel Computing 5, 1987. The halves depend
+ * on the matrix only, so factors have the same bits for any number of threads. A pivot is in a
+ * column of the row's own half. Where another column has all large entries, the row is late: it is
+ * left to the end as well, with a column that has no pivot yet. A matrix whose halves have too
+ * many connections is not cut, nor one with small diagonal entries. Rows that are full, in A or in
+ * A', come last. The factorisation runs on the host, in f64, on every backend, so the factors are
+ * the same everywhere.
  *
  * An application solves L y = r and U Q' z = y (precond_triangles.c).
  *
@@ -156,8 +156,8 @@ struct step {
     double pivot;
 };
 
-/* The parts of the matrix, in the order of their steps. A matrix that is not cut is all END. FULL: rows
- * that come last in END. */
+/* The parts of the matrix, in the order of their steps. A matrix that is not cut is all END. FULL:
+ * rows that come last in END. */
 enum { FORWARD, BACKWARD, END, PARTS, FULL = PARTS };
 
 struct part {
@@ -182,7 +182,7 @@ struct factor {
     struct part part[PARTS];
     struct step *step;  /* rows */
     int32_t *step_of;   /* of a column; -1: it has no pivot yet */
-    int32_t *col_of;    /* the column that a row has, or would have, as its pivot; exchanged by pivoting */
+    int32_t *col_of;    /* the column that a row has, or would have, as its pivot */
     int32_t *row_of;    /* the inverse */
     int32_t *next_late; /* rows */
     atomic_int taken;   /* parts that threads have taken, and those that they have ended */
@@ -232,8 +232,8 @@ static void make_entry(struct worker *w, int32_t col, double value)
         set_add(&w->left, step);
 }
 
-/* Adds factor * values to the entries of these columns, which are made where they are missing. There is
- * room for them. */
+/* Adds factor * values to the entries of these columns, which are made where they are missing.
+ * There is room for them. */
 static void add_entries(struct worker *w, const int32_t *col, const double *values, int64_t n, double factor)
 {
     const int32_t *const slot = w->slot;
@@ -343,7 +343,8 @@ static spmv_status put(struct store *store, const struct entry *entry, int64_t n
     return SPMV_OK;
 }
 
-/* The column of the largest entry of U in this part, if it is at least so large; -1: there is none. */
+/* The column of the largest entry of U in this part, if it is at least so large; -1: there is
+ * none. */
 static int32_t largest_inside(const struct worker *w, int part, double least)
 {
     struct entry largest = {0, -1, -1};
@@ -354,8 +355,8 @@ static int32_t largest_inside(const struct worker *w, int part, double least)
     return fabs(largest.value) < least ? -1 : largest.col;
 }
 
-/* The column of the pivot of a row: the one it has, unless another entry is much larger. -1: all such
- * entries are in columns of another part. */
+/* The column of the pivot of a row: the one it has, unless another entry is much larger. -1: all
+ * such entries are in columns of another part. */
 static int32_t find_pivot(const struct worker *w, int part, int32_t row)
 {
     const int32_t diagonal = w->f->col_of[row], slot = w->slot[diagonal];
@@ -463,9 +464,9 @@ static void find_full(struct factor *f, int32_t *count)
         f->part_of[i] = count[i] > most || (double)(row_first(a, i + 1) - row_first(a, i)) > most ? FULL : END;
 }
 
-/* For a cut in front of a row: the rows before it with an entry that connects them to a row behind it
- * get the mark 1, those behind it 2; full rows connect none. Returns the mark that fewer rows have, and
- * how many. mark: rows. */
+/* For a cut in front of a row: the rows before it with an entry that connects them to a row behind
+ * it get the mark 1, those behind it 2; full rows connect none. Returns the mark that fewer rows
+ * have, and how many. mark: rows. */
 static int32_t mark_connected(const struct factor *f, int64_t cut, int32_t *mark, int64_t *marked)
 {
     const spmv_csr *const a = f->a;
@@ -483,8 +484,8 @@ static int32_t mark_connected(const struct factor *f, int64_t cut, int32_t *mark
     return count[1] <= count[2] ? 1 : 2;
 }
 
-/* Rows whose diagonal entry is small beside the others. Where there are many, elimination may be stable
- * in one order and not in another. */
+/* Rows whose diagonal entry is small beside the others. Where there are many, elimination may be
+ * stable in one order and not in another. */
 static int64_t count_weak(const spmv_csr *a)
 {
     static const double WEAK = 3;
@@ -498,9 +499,9 @@ static int64_t count_weak(const spmv_csr *a)
     return weak;
 }
 
-/* Cuts the matrix if that is of use. LEAST_ENTRIES: with fewer, threads gain little. MOST_MARKED: one of
- * so many rows may be left to the end, where rows have more fill-in and one thread. MOST_WEAK: one of
- * so many rows may be weak. mark: rows. */
+/* Cuts the matrix if that is of use. LEAST_ENTRIES: with fewer, threads gain little. MOST_MARKED:
+ * one of so many rows may be left to the end, where rows have more fill-in and one thread.
+ * MOST_WEAK: one of so many rows may be weak. mark: rows. */
 static void cut(struct factor *f, int32_t *mark)
 {
     enum { LEAST_ENTRIES = 1 << 16, MOST_MARKED = 16, MOST_WEAK = 32 };
@@ -535,8 +536,8 @@ static void sort_by_part(struct factor *f)
         f->part[p] = (struct part){.first = begin[p], .last = begin[p == END ? FULL + 1 : p + 1], .late = -1};
 }
 
-/* Ends a row of a part: late, or done. Work of a part is compared with the limits as if the part were
- * the first one, so that the answer does not depend on the other one. */
+/* Ends a row of a part: late, or done. Work of a part is compared with the limits as if the part
+ * were the first one, so that the answer does not depend on the other one. */
 static spmv_status add_row(struct worker *w, int part, int32_t row)
 {
     struct factor *const f = w->f;
@@ -659,8 +660,9 @@ done:
 
 /* ------------------------------------------------------------------- the triangles */
 
-/* Moves one factor of a part to its place, in numbers of rows: the column of a pivot gets that of its
- * row. Entries are nearly in the order in which a solve needs them, so that they are sorted quickly. */
+/* Moves one factor of a part to its place, in numbers of rows: the column of a pivot gets that of
+ * its row. Entries are nearly in the order in which a solve needs them, so that they are sorted
+ * quickly. */
 static void move_part(const struct factor *f, struct part *p, bool upper, const struct host_rows *to)
 {
     struct store *const store = upper ? &p->upper : &p->lower;

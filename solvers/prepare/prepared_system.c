@@ -1,7 +1,8 @@
 /* The preparation of a square system: scaling, matching, order (prepared_system.h).
  *
- * All steps run on the host in f64, the scaling and the order serially, so the new system is the same
- * on every backend and for any number of threads. The vectors are transformed by a product with the scale factors and a gather or scatter.
+ * All steps run on the host in f64, the scaling and the order serially, so the new system is the
+ * same on every backend and for any number of threads. The vectors are transformed by a product
+ * with the scale factors and a gather or scatter.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/prepare/prepared_system.h"
@@ -112,6 +113,13 @@ static spmv_status take_matrix(struct prepared_system *s, const spmv_csr *a, voi
     TRY(host_alloc(s->ctx, (a->rows + 1) * 8, "row offsets", (void **)&s->a_ptr));
     for (int64_t i = 0; i <= a->rows; i++)
         s->a_ptr[i] = row_first(&host, i);
+    for (int64_t i = 0; i < a->rows; i++)
+        if (s->a_ptr[i + 1] - s->a_ptr[i] > UINT32_MAX) { /* sort_entries */
+            st = context_fail(s->ctx, SPMV_ERROR_LIMIT, "row %lld%s has %lld entries: at most %lld",
+                              context_number(s->ctx, i), context_counted(s->ctx),
+                              (long long)(s->a_ptr[i + 1] - s->a_ptr[i]), (long long)UINT32_MAX);
+            goto done;
+        }
     s->a_col = copies.col;
     *values = copies.val;
     copies.col = NULL;
@@ -163,8 +171,9 @@ static void sort_numbers(int64_t *number, int64_t n)
 }
 
 /* entry: the entries of A by row of C, then by column of C, repeated ones in the order of A.
- * begin: rows + 1, where rows of C begin in entry. row_at: the row of A for each row of C; place: the
- * column of C for each column of A; NULL: they are the same. distinct[i + 1]: the columns of row i. */
+ * begin: rows + 1, where rows of C begin in entry. row_at: the row of A for each row of C; place:
+ * the column of C for each column of A; NULL: they are the same. distinct[i + 1]: the columns of
+ * row i. */
 static void sort_entries(const struct prepared_system *s, const int32_t *row_at, const int32_t *place, int64_t *begin,
                          int64_t *entry, int64_t *distinct)
 {
@@ -196,7 +205,8 @@ static void magnitudes_release(struct magnitudes *m)
     host_free_all(m->ptr, m->col, m->log2);
 }
 
-/* The sum of entries entry[*k], entry[*k + 1], ... of the same column, before end. Moves *k behind them. */
+/* The sum of entries entry[*k], entry[*k + 1], ... of the same column, before end. Moves *k behind
+ * them. */
 static double sum_of_same(const struct prepared_system *s, const void *values, const int64_t *entry, int64_t *k,
                           int64_t end)
 {
@@ -398,8 +408,8 @@ static void set_values(struct prepared_system *s, const void *values)
 
 /* -------------------------------------------------------------------- vectors */
 
-/* Copies 2^exponent[i] for each i, or for i = order[0], order[1], ..., to the context's memory; NULL
- * if all are 1. */
+/* Copies 2^exponent[i] for each i, or for i = order[0], order[1], ..., to the context's memory;
+ * NULL if all are 1. */
 static spmv_status send_factors(const struct prepared_system *s, const int *exponent, const int32_t *order,
                                 void **there)
 {

@@ -380,10 +380,11 @@ static void same_bits(void **state)
 
 /* ------------------------------------------------------------------- both ends */
 
-/* A band of two entries on either side, large enough to be eliminated from both ends. Some rows next to
- * the cut have nothing large but an entry in a column that connects the halves: they are late, and a
- * pivot of 1e-9 in their own half would cost nine digits. Nothing is dropped, so M = A; half the levels show that the matrix was cut. With any number of threads, the
- * bits are the same, and too much work is refused with the same words. */
+/* A band of two entries on either side, large enough to be eliminated from both ends. Some rows
+ * next to the cut have nothing large but an entry in a column that connects the halves: they are
+ * late, and a pivot of 1e-9 in their own half would cost nine digits. Nothing is dropped, so M =
+ * A; half the levels show that the matrix was cut. With any number of threads, the bits are the
+ * same, and too much work is refused with the same words. */
 static void both_ends(void **state)
 {
     (void)state;
