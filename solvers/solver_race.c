@@ -135,7 +135,8 @@ static struct runner runner_of(const spmv_solver *s, const struct krylov_solver 
         cost.steps = MARGIN * expected;
     if (gpu && strcmp(name, "amg") == 0)
         cost.setup += LOADING;
-    if (gpu && cost.setup == 0 && !precond_is_identity(*precond) && precond_inverse_diagonal(*precond) == NULL)
+    const spmv_preconditioner *const m = *precond; /* NULL: not made yet */
+    if (gpu && cost.setup == 0 && m != NULL && !precond_is_identity(m) && precond_inverse_diagonal(m) == NULL)
         cost.step += LAUNCHES;
     return (struct runner){.name = name,
                            .solver = first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first,
