@@ -487,8 +487,8 @@ static const struct rule {
     {"cholesky", NULL, STAGE_ENVELOPE, narrow,
      "a complete factor within an envelope of {envelope} entries, {fill} times those of the matrix, takes {products} "
      "multiplications: less time than the iterations of other methods"},
-    {"amg", "jacobi", STAGE_ENVELOPE, many_steps, MULTIGRID},
-    {"amg", "jacobi", STAGE_ENVELOPE, varied_diagonal, MULTIGRID},
+    {"amg", "ic0", STAGE_ENVELOPE, many_steps, MULTIGRID},
+    {"amg", "ic0", STAGE_ENVELOPE, varied_diagonal, MULTIGRID},
     {"amg", "jacobi", STAGE_ENVELOPE, many_steps_on_gpu, MULTIGRID},
     {"jacobi", NULL, STAGE_ENVELOPE, only_diagonal, "the matrix is diagonal"},
     {"jacobi", NULL, STAGE_ENVELOPE, strong_diagonal,
@@ -511,6 +511,15 @@ static const struct rule {
     {"jacobi", "amg", STAGE_ENVELOPE, otherwise,
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
 };
+
+/* Multigrid races only where errors are smooth; on a GPU, an approximate inverse does elsewhere. */
+static const char *rival_of(const struct system_facts *f, const struct rule *rule)
+{
+    const bool smooth = (f->laplacian || f->balanced) && f->a->rows > HIERARCHY;
+    if (rule->rival == NULL || smooth || strcmp(rule->rival, "ilut") == 0 || strcmp(rule->rival, "ilu0") == 0)
+        return rule->rival;
+    return f->gpu && f->purpose == PRECOND_FOR_CG ? "fsai" : NULL;
+}
 
 static void explain(const struct system_facts *f, const char *reason, char *why)
 {
@@ -561,9 +570,7 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     choice->purpose = purpose;
     choice->name = rule->name;
     const bool smooth = f.laplacian || f.balanced;
-    const bool may_race = smooth && f.a->rows > HIERARCHY; /* with multigrid */
-    const bool factors = rule->rival != NULL && (strcmp(rule->rival, "ilut") == 0 || strcmp(rule->rival, "ilu0") == 0);
-    choice->rival = may_race || factors ? rule->rival : NULL;
+    choice->rival = rival_of(&f, rule);
     choice->expected = smooth && f.distance > 0 ? f.steps : 0;
     choice->replaced = false;
     explain(&f, rule->reason, choice->why);

@@ -29,6 +29,9 @@ static const struct row {
  * gradients. */
 enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 
+/* minres takes several kernels a step: microseconds beside those of gmres. */
+static const double MINRES = 9;
+
 /* A step of gmres with a basis of 25 vectors, which is that of the usual restart on average. */
 static struct precond_cost general_on_gpu(const char *name, double rows, double entries)
 {
@@ -46,6 +49,8 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
     const double millions = 1e-6 * rows, read = 1e-6 * entries;
     if (strcmp(name, "amg") == 0)
         return (struct precond_cost){6000 + 520 * read, 95 + 150 * millions + 12 * read, 16};
+    if (strcmp(name, "fsai") == 0)
+        return (struct precond_cost){3000 + 30000 * millions + 3000 * read, 8 + 40 * millions + 8 * read, 150};
     const bool cached = rows <= CACHED_ROWS && (light || entries <= CACHED_ENTRIES);
     return (struct precond_cost){0, (cached ? 3 + 9 * millions : 6 + 15 * millions) + (light ? 0.9 : 4) * read, 500};
 }
@@ -53,10 +58,14 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
 struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
                                  bool light)
 {
-    if (gpu)
-        return purpose == PRECOND_FOR_UNSYMMETRIC || strcmp(name, "ilut") == 0
-                   ? general_on_gpu(name, (double)rows, (double)nnz)
-                   : on_gpu(name, (double)rows, (double)nnz, light);
+    if (gpu && purpose == PRECOND_FOR_CG)
+        return on_gpu(name, (double)rows, (double)nnz, light);
+    if (gpu) {
+        struct precond_cost cost = general_on_gpu(name, (double)rows, (double)nnz);
+        if (purpose == PRECOND_FOR_MINRES && cost.setup == 0)
+            cost.step += MINRES;
+        return cost;
+    }
     const struct row *row = on_cpu, *const last = on_cpu + sizeof on_cpu / sizeof *on_cpu - 1;
     while (row < last && (row->purpose != purpose || (row->name != NULL && strcmp(row->name, name) != 0)))
         row++;
