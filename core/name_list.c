@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core/name_list.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,8 +23,9 @@ int names_find(const struct names *names, const char *word, size_t length)
 
 void names_add_row(struct names *names, const char *name, const void *row)
 {
-    if (names->count == NAMES_MOST || names_find(names, name, strlen(name)) >= 0)
+    if (names_find(names, name, strlen(name)) >= 0)
         return;
+    assert(names->count < NAMES_MOST);
     names->name[names->count] = name;
     names->row[names->count++] = row;
 }
