@@ -64,7 +64,7 @@ template <typename T> struct constants {
             return {-0.0f, -0.0f};                                                                                     \
         }                                                                                                              \
     };
-SPMV_COMPLEX_LIST(CONSTANTS, )
+SPMV_COMPLEX_TYPES(CONSTANTS, )
 #undef CONSTANTS
 
 /* An entry of A with its row of B, or the part of that row in a segment. */

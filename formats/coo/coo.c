@@ -48,14 +48,14 @@ static int64_t count_rows(const struct coo *coo, struct range s, int64_t *count)
     {                                                                                                                  \
         ((T *)to)[i] = NEGATED_##CLASS(name, T, ((T *)to)[i]);                                                         \
     }
-SPMV_NUMBER_LIST(DEFINE, )
-SPMV_COMPLEX_LIST(DEFINE, )
+SPMV_NUMBER_TYPES(DEFINE, )
+SPMV_COMPLEX_TYPES(DEFINE, )
 #undef DEFINE
 
 static void negate(spmv_type type, void *val, int64_t i)
 {
 #define ROW(NAME, name, value, T, CLASS, ARG) [value] = negate_##name,
-    static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
+    static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_NUMBER_TYPES(ROW, ) SPMV_COMPLEX_TYPES(ROW, )};
 #undef ROW
     run[type](val, i);
 }
