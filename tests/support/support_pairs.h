@@ -27,7 +27,7 @@ struct pair {
 };
 
 /* For sums an integer so small that 10^6 of them add up exactly in f32; for products 1 and -1,
- * sometimes 2 followed by 1/2; for last stretches of zeros longer than a tile. */
+ * sometimes 2 followed by 1/2; for last runs of zeros longer than a tile. */
 static inline double exact_real(spmv_op op, int64_t i, uint64_t *seed)
 {
     const uint64_t r = support_random(seed) >> 32;
