@@ -11,7 +11,7 @@
 
 /* A list has room for so many names. NAMES_HOLD(count) stands beside each table of names that grows,
  * so that a longer table does not compile. */
-enum { NAMES_MOST = 128 };
+enum { NAMES_MOST = 96 };
 #define NAMES_HOLD(count) _Static_assert((int)(count) <= (int)NAMES_MOST, "NAMES_MOST is less than the names of a list")
 
 /* The names that an option or argument accepts. The strings live as long as the list. */
