@@ -209,12 +209,14 @@ static void find_all_columns(struct symbolic *s, int threads)
 #pragma omp parallel num_threads(threads)
     {
         uint64_t *memory = NULL;
+        struct marks m = {.column = NULL};
         struct stamps stamps = {.of = NULL};
         int32_t *col = NULL;
         if (host_zeros(NULL, marks_words(cols) * (int64_t)sizeof *memory, "", (void **)&memory) != SPMV_OK ||
             host_alloc(NULL, (s->most + 1) * (int64_t)sizeof *col, "", (void **)&col) != SPMV_OK)
             atomic_store(&s->failed, 1);
-        struct marks m = marks_in(memory, cols);
+        else
+            m = marks_in(memory, cols);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t c = 0; c < s->state->tasks.n; c++)
             if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
