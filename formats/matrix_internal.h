@@ -195,7 +195,7 @@ static inline bool values_aligned(const spmv_context *ctx, spmv_type type, const
 /* Row offsets in 32 bits: n of them, which fit. A loop that compilers vectorise, unlike row_first. */
 static inline void offsets_to_32(const void *row_ptr, int32_t *to, int64_t n)
 {
-    const int64_t *const from = row_ptr;
+    const int64_t *const from = (const int64_t *)row_ptr;
     for (int64_t i = 0; i < n; i++)
         to[i] = (int32_t)from[i];
 }
