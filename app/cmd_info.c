@@ -12,7 +12,9 @@
 #include "app/job_memory.h"
 #include "app/options.h"
 #include "app/output.h"
+#include "app/place/place.h"
 #include "app/product.h"
+#include "app/solve/solve_job.h"
 #include "core/reals.h"
 
 struct bin {
@@ -66,13 +68,21 @@ struct findings {
     double difference; /* largest_difference; -1: not computed */
     char solver[32];   /* of spmv solve; "": none */
     char why[512];     /* this solver, or why there is none */
+    char place[256];   /* where spmv solve runs, and why; "": where info runs */
 };
 
 /* A preconditioner of that many rows takes no time; without "auto", solve takes no dense factor. */
 enum { SMALL_ROWS = 1000 };
 
-/* The solver that spmv solve chooses. Its preconditioner is chosen at the solve. */
-static void find_solver(const struct product *p, const spmv_csr *a, const spmv_statistics *s, struct findings *f)
+static bool is_symmetric(const spmv_statistics *s)
+{
+    return s->hermitian || (s->pattern_symmetric && s->not_finite > 0);
+}
+
+/* The solver that spmv solve chooses in this context. Its preconditioner is chosen at the solve. a:
+ * in the context's memory; plan: its plan, NULL: one is made. */
+static void find_solver(spmv_context *ctx, spmv_plan *plan, const spmv_csr *a, const spmv_statistics *s,
+                        struct findings *f)
 {
     spmv_solver_options options;
     spmv_solver_info info;
@@ -82,18 +92,35 @@ static void find_solver(const struct product *p, const spmv_csr *a, const spmv_s
         return;
     }
     spmv_solver_options_init(&options, sizeof options);
-    options.plan = p->plan;
+    options.plan = plan;
     options.precond = s->rows <= SMALL_ROWS ? "auto" : "none";
-    const bool symmetric = s->hermitian || (s->pattern_symmetric && s->not_finite > 0);
-    options.symmetry_check = symmetric ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
-    if (spmv_solver_create(p->ctx, a, &options, &solver) == SPMV_OK &&
+    options.symmetry_check = is_symmetric(s) ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
+    if (spmv_solver_create(ctx, a, &options, &solver) == SPMV_OK &&
         spmv_solver_describe(solver, &info, sizeof info) == SPMV_OK) {
         snprintf(f->solver, sizeof f->solver, "%s", info.solver);
         snprintf(f->why, sizeof f->why, "%s", info.why);
     } else {
-        snprintf(f->why, sizeof f->why, "nothing: %s", plain_sentence(spmv_last_error(p->ctx)));
+        snprintf(f->why, sizeof f->why, "nothing: %s", plain_sentence(spmv_last_error(ctx)));
     }
     spmv_solver_destroy(solver);
+}
+
+/* The same where spmv solve runs. Under --backend auto that may be the CPU although info has found a
+ * GPU. */
+static void find_solver_and_place(const struct options *o, const struct product *p, const spmv_statistics *s,
+                                  struct findings *f)
+{
+    spmv_context *cpu = NULL;
+    const bool on_gpu = spmv_context_backend(p->ctx) == SPMV_BACKEND_CUDA;
+    bool on_cpu = false;
+    if (s->square && place_may_have_gpu(o) && job_decides(o) && open_context(o, SPMV_BACKEND_OMP, &cpu) == SPMV_OK) {
+        const struct solve_place place = solve_place_of(o, p->a, p->type, is_symmetric(s), spmv_context_threads(cpu));
+        on_cpu = on_gpu && !place.gpu;
+        if (on_gpu || !place.gpu)
+            snprintf(f->place, sizeof f->place, "%s: %s", place.gpu ? "a GPU" : "the CPU", place.why);
+    }
+    find_solver(on_cpu ? cpu : p->ctx, on_cpu ? NULL : p->plan, on_cpu ? p->a : &p->view, s, f);
+    spmv_context_destroy(cpu);
 }
 
 static const char *symmetry_text(const spmv_statistics *s, const struct findings *f)
@@ -195,6 +222,8 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     if (p->info.layout[0] != '\0')
         print_line("plan", "%s", p->info.layout);
     print_line("spmv solve takes", "%s%s%s", f->solver, f->solver[0] != '\0' ? ": " : "", f->why);
+    if (f->place[0] != '\0')
+        print_line("spmv solve runs on", "%s", f->place);
     print_line("memory of the plan", "%lld bytes, made in %s", (long long)p->info.bytes, seconds_text(p->info.seconds));
     printf("\n  %21s %12s\n", "row length", "rows");
     print_histogram(s);
@@ -244,6 +273,8 @@ static spmv_status write_info_json(const struct options *o, const struct input *
         json_put(info, "difference", json_number(f->difference));
     json_put(info, "solver", f->solver[0] != '\0' ? json_string(f->solver) : json_null());
     json_put(info, "why_solver", json_text(f->why));
+    if (f->place[0] != '\0')
+        json_put(info, "place_of_solve", json_string(f->place));
     json_put(info, "passed_over", json_passed_over(p->plan));
     json_put(root, "info", info);
     json_put(root, "result", json_plan(p, "spmv"));
@@ -277,7 +308,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
     if (st == SPMV_OK) {
         if (s.pattern_symmetric && !s.symmetric && !s.skew_symmetric && !s.hermitian)
             f.difference = largest_difference(ctx, &in.view);
-        find_solver(&p, &p.view, &s, &f);
+        find_solver_and_place(o, &p, &s, &f);
     }
     if (st == SPMV_OK && !(o->json && o->json_path == NULL)) {
         print_info(&in, &s, ctx, &p, &f);

@@ -41,6 +41,7 @@ static const struct command commands[] = {
     {"help", "[COMMAND]", "this help, or that of one command", GROUP_HELP, 0, 1, run_help},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
+NAMES_HOLD(COMMANDS);
 
 const struct command *command_at(int index)
 {

@@ -260,6 +260,7 @@ static const struct row rows[] = {
     {"help", .letter = 'h', FLAG(help), .group = GROUP_SHARED, .help = "print this help and exit"},
 };
 enum { OPTIONS = sizeof rows / sizeof rows[0] };
+NAMES_HOLD(OPTIONS);
 _Static_assert(OPTIONS <= 64, "options.given has a bit for each option");
 
 static const char *help_of(const struct row *row, enum option_group group)

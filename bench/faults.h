@@ -11,7 +11,7 @@ enum fault {
     FAULT_ERROR,
     FAULT_CACHE_BYTES, /* the size of the last-level caches; arrays then have no least size */
     FAULT_SHORT_TIMES, /* batches and the look at other processes take a tenth of their time */
-    FAULT_CUDA_BUILT   /* solve decides under --backend auto as in a build with CUDA */
+    FAULT_CUDA_BUILT   /* solve and info decide under --backend auto as in a build with CUDA */
 };
 
 /* The value of a fault; NULL: not set. */

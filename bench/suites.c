@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/name_list.h"
+
 static const char *const small[] = {
     "poisson2d:1000",
     "poisson3d:100",
@@ -146,6 +148,7 @@ static const struct {
     {"large", "hundreds of millions of nonzeros: 40 GB of memory", large},
 };
 enum { SUITES = sizeof suites / sizeof suites[0] };
+NAMES_HOLD(SUITES);
 
 const char *const *suite_find(const char *name)
 {

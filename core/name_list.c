@@ -3,13 +3,17 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core/name_list.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 static bool is_word(const char *word, size_t length, const char *name)
 {
-    return strlen(name) == length && memcmp(word, name, length) == 0;
+    size_t same = 0; /* most names differ in the first character */
+    while (same < length && name[same] != '\0' && name[same] == word[same])
+        same++;
+    return same == length && name[same] == '\0';
 }
 
 int names_find(const struct names *names, const char *word, size_t length)
@@ -22,8 +26,9 @@ int names_find(const struct names *names, const char *word, size_t length)
 
 void names_add_row(struct names *names, const char *name, const void *row)
 {
-    if (names->count == NAMES_MOST || names_find(names, name, strlen(name)) >= 0)
+    if (names_find(names, name, strlen(name)) >= 0)
         return;
+    assert(names->count < NAMES_MOST);
     names->name[names->count] = name;
     names->row[names->count++] = row;
 }

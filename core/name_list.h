@@ -9,8 +9,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Further names are left out. */
+/* A list has room for so many names. NAMES_HOLD(count) stands beside each table of names that grows,
+ * so that a longer table does not compile. */
 enum { NAMES_MOST = 96 };
+#define NAMES_HOLD(count) _Static_assert((int)(count) <= (int)NAMES_MOST, "NAMES_MOST is less than the names of a list")
 
 /* The names that an option or argument accepts. The strings live as long as the list. */
 struct names {
@@ -20,7 +22,7 @@ struct names {
     const void *row[NAMES_MOST]; /* what the name stands for; NULL where only names matter */
 };
 
-/* Adds a name if it is not in the list. */
+/* Adds a name if it is not in the list, which must have room for it. */
 void names_add(struct names *names, const char *name);
 void names_add_row(struct names *names, const char *name, const void *row);
 

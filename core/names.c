@@ -51,13 +51,13 @@ int spmv_status_class(spmv_status status)
 
 #define LIMIT_CHECK(NAME, name, value, T, CLASS, ARG)                                                                  \
     _Static_assert((value) > 0 && (value) < SPMV_TYPE_LIMIT, "type value out of range");
-SPMV_TYPE_LIST(LIMIT_CHECK, )
-SPMV_COMPLEX_LIST(LIMIT_CHECK, )
+SPMV_TYPES(LIMIT_CHECK, )
+SPMV_COMPLEX_TYPES(LIMIT_CHECK, )
 
 size_t spmv_type_size(spmv_type type)
 {
 #define ROW(NAME, name, value, T, CLASS, ARG) [value] = sizeof(T),
-    static const size_t size[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
+    static const size_t size[SPMV_TYPE_LIMIT] = {SPMV_TYPES(ROW, ) SPMV_COMPLEX_TYPES(ROW, )};
 #undef ROW
     return (unsigned)type < SPMV_TYPE_LIMIT ? size[type] : 0;
 }
@@ -68,13 +68,13 @@ bool type_in_primitives(spmv_type type)
 }
 
 #define TYPE_ROW(NAME, name, value, T, CLASS, ARG) [value] = #name,
-static const char *const type_names[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(TYPE_ROW, ) SPMV_COMPLEX_LIST(TYPE_ROW, )};
+static const char *const type_names[SPMV_TYPE_LIMIT] = {SPMV_TYPES(TYPE_ROW, ) SPMV_COMPLEX_TYPES(TYPE_ROW, )};
 #define OP_ROW(NAME, name, value, commutes, i, r, t, ARG) [value] = #name,
-static const char *const op_names[SPMV_OP_LIMIT] = {SPMV_OP_LIST(OP_ROW, )};
+static const char *const op_names[SPMV_OP_LIMIT] = {SPMV_OPERATORS(OP_ROW, )};
 #define FUNCTION_ROW(NAME, name, value, i, r, ARG) [value] = #name,
-static const char *const function_names[SPMV_FUNCTION_LIMIT] = {SPMV_FUNCTION_LIST(FUNCTION_ROW, )};
+static const char *const function_names[SPMV_FUNCTION_LIMIT] = {SPMV_FUNCTIONS(FUNCTION_ROW, )};
 #define PREDICATE_ROW(NAME, name, value, ARG) [value] = #name,
-static const char *const predicate_names[SPMV_PREDICATE_LIMIT] = {SPMV_PREDICATE_LIST(PREDICATE_ROW, )};
+static const char *const predicate_names[SPMV_PREDICATE_LIMIT] = {SPMV_PREDICATES(PREDICATE_ROW, )};
 
 static const char *name_of(const char *const *names, int limit, int value)
 {
@@ -147,7 +147,7 @@ spmv_status spmv_predicate_parse(const char *name, spmv_predicate *predicate)
 int spmv_op_commutes(spmv_op op)
 {
 #define ROW(NAME, name, value, commutes, i, r, t, ARG) [value] = commutes,
-    static const signed char flag[SPMV_OP_LIMIT] = {SPMV_OP_LIST(ROW, )};
+    static const signed char flag[SPMV_OP_LIMIT] = {SPMV_OPERATORS(ROW, )};
 #undef ROW
     return (unsigned)op < SPMV_OP_LIMIT ? flag[op] : 0;
 }

@@ -1,7 +1,7 @@
 /* Numbers of a real type that is known at run time: elements of arrays in double precision, scalars
  * by address, and limits of the type.
  *
- * The cases come from SPMV_TYPE_LIST. A new real type needs its limits here and no other edit; a
+ * The cases come from SPMV_TYPES. A new real type needs its limits here and no other edit; a
  * new class of types does not compile.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -43,7 +43,7 @@ static inline bool type_is_floating(spmv_type type)
 }
 
 /* X(NAME, name, T) for each real type. */
-#define REAL_LIST(X) SPMV_TYPE_LIST(REAL_LIST_OF_, X)
+#define REAL_LIST(X) SPMV_TYPES(REAL_LIST_OF_, X)
 #define REAL_LIST_OF_(NAME, name, value, T, CLASS, X) REAL_LIST_##CLASS##_(NAME, name, T, X)
 #define REAL_LIST_INTEGER_(NAME, name, T, X)
 #define REAL_LIST_REAL_(NAME, name, T, X) X(NAME, name, T)

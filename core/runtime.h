@@ -293,7 +293,7 @@ void result_write(void *to, size_t size, const void *from, size_t from_size);
  * size become 0. SPMV_ERROR_ARGUMENT if there is no object (ctx is NULL) or no struct. */
 spmv_status result_begin(spmv_context *ctx, const char *call, void *info, size_t size);
 
-/* Whether the primitives take elements of the type: the types of SPMV_TYPE_LIST. */
+/* Whether the primitives take elements of the type: the types of SPMV_TYPES. */
 bool type_in_primitives(spmv_type type);
 
 /* *product = a * b for a, b >= 0; returns false if it does not fit in 64 bits. */

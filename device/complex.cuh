@@ -33,7 +33,7 @@
     {                                                                                                                  \
         return {a.re, -a.im};                                                                                          \
     }
-SPMV_COMPLEX_LIST(COMPLEX_DEFINE, )
+SPMV_COMPLEX_TYPES(COMPLEX_DEFINE, )
 #undef COMPLEX_DEFINE
 
 __host__ __device__ inline float conjugated(float a)
@@ -75,8 +75,8 @@ template <typename Body> spmv_status with_value(spmv_type type, const Body &body
 #define CASE(NAME, name, value, T, CLASS, ARG)                                                                         \
     case SPMV_##NAME:                                                                                                  \
         return body(T());
-        SPMV_NUMBER_LIST(CASE, )
-        SPMV_COMPLEX_LIST(CASE, )
+        SPMV_NUMBER_TYPES(CASE, )
+        SPMV_COMPLEX_TYPES(CASE, )
 #undef CASE
     default:
         return SPMV_ERROR_TYPE;

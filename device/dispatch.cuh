@@ -28,7 +28,7 @@ spmv_status with_op(spmv_context *ctx, const char *caller, spmv_op op, spmv_type
 #define CASE(OP, op, TYPE, type_, T, CLASS)                                                                            \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
         return body(op_##op##_##type_());
-        SPMV_PAIR_LIST(CASE)
+        SPMV_OPERATOR_PAIRS(CASE)
 #undef CASE
     default:
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no kernel for operator %s and type %s", caller, spmv_op_name(op),
@@ -45,7 +45,7 @@ spmv_status with_function(spmv_context *ctx, const char *caller, spmv_function f
 #define CASE(FN, fn, TYPE, type_, T, CLASS)                                                                            \
     case SPMV_MAP_##FN *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                 \
         return body(function_##fn##_##type_());
-        SPMV_FUNCTION_PAIR_LIST(CASE)
+        SPMV_FUNCTION_PAIRS(CASE)
 #undef CASE
     default:
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no kernel for function %s and type %s", caller,
@@ -67,7 +67,7 @@ enum class type_class { INTEGER, REAL, TUPLE };
         static constexpr type_class kind = type_class::CLASS;                                                          \
         TRAITS_##CLASS(type_)                                                                                          \
     };
-SPMV_TYPE_LIST(TRAITS, )
+SPMV_TYPES(TRAITS, )
 #undef TRAITS
 #undef TRAITS_INTEGER
 #undef TRAITS_REAL
@@ -85,7 +85,7 @@ template <typename Body> spmv_status with_type(spmv_context *ctx, const char *ca
 #define CASE(TYPE, type_, value, T, CLASS, ARG)                                                                        \
     case SPMV_##TYPE:                                                                                                  \
         return body(traits_##type_());
-        SPMV_TYPE_LIST(CASE, )
+        SPMV_TYPES(CASE, )
 #undef CASE
     default:
         return dispatch_refuse(ctx, caller, type);

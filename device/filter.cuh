@@ -27,7 +27,7 @@ template <int predicate, typename Type> struct predicate_of {
             return SPMV_TEST_##NAME##_##CLASS(a, s);                                                                   \
         }                                                                                                              \
     };
-SPMV_PREDICATE_PAIR_LIST(SPMV_FILTER_DEFINE_)
+SPMV_PREDICATE_PAIRS(SPMV_FILTER_DEFINE_)
 #undef SPMV_FILTER_DEFINE_
 
 template <typename Type> struct by_predicate {
@@ -45,7 +45,7 @@ template <typename Type> struct by_predicate {
 #define SPMV_CASE_(NAME, name, value, ARG)                                                                             \
     case SPMV_IS_##NAME:                                                                                               \
         return predicate_of<SPMV_IS_##NAME, Type>::is(a, scalar);
-            SPMV_PREDICATE_LIST(SPMV_CASE_, )
+            SPMV_PREDICATES(SPMV_CASE_, )
 #undef SPMV_CASE_
         default:
             return false;

@@ -24,7 +24,7 @@
             return SPMV_ID_##OP##_##CLASS(T);                                                                          \
         }                                                                                                              \
     };
-SPMV_PAIR_LIST(SPMV_OPS_DEFINE_)
+SPMV_OPERATOR_PAIRS(SPMV_OPS_DEFINE_)
 #undef SPMV_OPS_DEFINE_
 
 #define SPMV_OPS_DEFINE_(FN, fn, TYPE, type_, T, CLASS)                                                                \
@@ -35,7 +35,7 @@ SPMV_PAIR_LIST(SPMV_OPS_DEFINE_)
             return SPMV_MAP_##FN##_##CLASS(T, a);                                                                      \
         }                                                                                                              \
     };
-SPMV_FUNCTION_PAIR_LIST(SPMV_OPS_DEFINE_)
+SPMV_FUNCTION_PAIRS(SPMV_OPS_DEFINE_)
 #undef SPMV_OPS_DEFINE_
 
 /* The operand of a segmented scan: a value, and whether a segment starts in it. */

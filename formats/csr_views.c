@@ -83,8 +83,7 @@ spmv_status csr_to_context(spmv_context *ctx, const spmv_csr *a, bool narrow, sp
         return st;
     if (narrow && a->row_ptr_bits == 64 && a->nnz <= INT32_MAX) {
         TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *offsets, "row offsets", (void **)&offsets));
-        for (int64_t i = 0; i <= a->rows; i++)
-            offsets[i] = (int32_t)row_first(a, i);
+        offsets_to_32(a->row_ptr, offsets, a->rows + 1);
         there->row_ptr_bits = 32;
     }
     TRY(copy_to_context(ctx, offsets != NULL ? offsets : a->row_ptr, (a->rows + 1) * (there->row_ptr_bits / 8), copies,

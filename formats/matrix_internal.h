@@ -192,6 +192,14 @@ static inline bool values_aligned(const spmv_context *ctx, spmv_type type, const
     return !context_on_device(ctx) || !type_is_complex(type) || (uintptr_t)values % spmv_type_size(type) == 0;
 }
 
+/* Row offsets in 32 bits: n of them, which fit. A loop that compilers vectorise, unlike row_first. */
+static inline void offsets_to_32(const void *row_ptr, int32_t *to, int64_t n)
+{
+    const int64_t *const from = (const int64_t *)row_ptr;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (int32_t)from[i];
+}
+
 /* The first entry of a row: row i has the entries row_first(a, i) <= k < row_first(a, i + 1). */
 static inline int64_t row_first(const spmv_csr *a, int64_t row)
 {

@@ -26,7 +26,7 @@ namespace
 {
 
 /* Entries for which a block finds the rows at a time. */
-enum { CHUNK = 8 * block_threads };
+enum { TILE = 8 * block_threads };
 
 template <typename Number> __global__ void __launch_bounds__(block_threads) number_entries(Number *to, int64_t n)
 {
@@ -46,15 +46,15 @@ template <typename Offset> __device__ int64_t row_of(const Offset *row_ptr, int6
     return low;
 }
 
-/* The rows of a chunk's entries lie between those of its first and last entry, which two threads
+/* The rows of a tile's entries lie between those of its first and last entry, which two threads
  * find. */
 template <typename Offset>
 __global__ void __launch_bounds__(block_threads)
-    entry_rows(const Offset *row_ptr, int64_t rows, int64_t nnz, int32_t *row, int64_t chunks)
+    entry_rows(const Offset *row_ptr, int64_t rows, int64_t nnz, int32_t *row, int64_t tiles)
 {
     __shared__ int64_t border[2];
-    for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
-        const int64_t begin = chunk * CHUNK, end = begin + CHUNK < nnz ? begin + CHUNK : nnz;
+    for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const int64_t begin = tile * TILE, end = begin + TILE < nnz ? begin + TILE : nnz;
         if (threadIdx.x < 2)
             border[threadIdx.x] = row_of(row_ptr, 0, rows - 1, threadIdx.x == 0 ? begin : end - 1);
         __syncthreads();
@@ -115,12 +115,12 @@ spmv_status run_begins(spmv_context *ctx, const int32_t *sorted, int64_t nnz, vo
 
 spmv_status run_rows(spmv_context *ctx, const spmv_csr &a, int32_t *row)
 {
-    const int64_t chunks = ceil_divide(a.nnz, (int64_t)CHUNK);
-    const int blocks = grid_for(chunks, 1);
+    const int64_t tiles = ceil_divide(a.nnz, (int64_t)TILE);
+    const int blocks = grid_for(tiles, 1);
     return a.row_ptr_bits == 32 ? launch(ctx, "transpose rows", blocks, block_threads, entry_rows<int32_t>,
-                                         (const int32_t *)a.row_ptr, a.rows, a.nnz, row, chunks)
+                                         (const int32_t *)a.row_ptr, a.rows, a.nnz, row, tiles)
                                 : launch(ctx, "transpose rows", blocks, block_threads, entry_rows<int64_t>,
-                                         (const int64_t *)a.row_ptr, a.rows, a.nnz, row, chunks);
+                                         (const int64_t *)a.row_ptr, a.rows, a.nnz, row, tiles);
 }
 
 /* Sorts the entries by column. from receives their indices in this order. *columns receives the

@@ -25,8 +25,7 @@ static spmv_status narrow_row_ptr(spmv_plan *plan, const spmv_csr *a)
     if (csr_on_device(plan->ctx, a))
         TRY(narrow_offsets_cuda(plan->ctx, a->row_ptr, plan->row_ptr, n));
     else
-        for (int64_t i = 0; i < n; i++)
-            ((int32_t *)plan->row_ptr)[i] = (int32_t)row_first(a, i);
+        offsets_to_32(a->row_ptr, plan->row_ptr, n);
     plan->a.row_ptr = plan->row_ptr;
     plan->a.row_ptr_bits = 32;
 done:

@@ -20,10 +20,10 @@ using namespace spgemm;
 struct rows_state {
     unsigned long long *counts; /* LEVELS, of the lists */
     item *items;
-    segment *segments;
-    unsigned *filters; /* of the segments of huge rows */
+    fragment *fragments;
+    unsigned *filters; /* of the fragments of huge rows */
     uint8_t *classes;  /* of all rows; NULL: no row is TINY */
-    int64_t huge_segments, segment_count, filter_words;
+    int64_t huge_fragments, fragment_count, filter_words;
     int64_t warps; /* for the lists */
 };
 
@@ -181,7 +181,7 @@ int64_t filters_of(const huge_row &h)
                : 0;
 }
 
-/* Counts or writes the columns of the huge rows. Writing also makes their segments, the first ones
+/* Counts or writes the columns of the huge rows. Writing also makes their fragments, the first ones
  * of the state, with filters. */
 template <bool FILL> spmv_status visit_huge(spmv_spgemm_plan *plan, const working &w)
 {
@@ -191,7 +191,7 @@ template <bool FILL> spmv_status visit_huge(spmv_spgemm_plan *plan, const workin
     const int64_t words = bit_words(plan), blocks = bit_blocks(plan);
     const int all = blocks_for(ctx, INT64_MAX, 8);
     int64_t *const row_ptr = FILL ? plan->row_ptr : w.lengths;
-    segment *segments = FILL ? s->segments : nullptr;
+    fragment *fragments = FILL ? s->fragments : nullptr;
     unsigned *filters = FILL ? s->filters : nullptr;
     spmv_status st = FILL && !w.huge.empty() ? clear(ctx, filters, s->filter_words * 4) : SPMV_OK;
     for (size_t i = 0; i < w.huge.size() && st == SPMV_OK; i++) {
@@ -213,7 +213,7 @@ template <bool FILL> spmv_status visit_huge(spmv_spgemm_plan *plan, const workin
                                 words, w.bit_counts, blocks, h.row, row_ptr, plan->col);
             if (FILL && queued == SPMV_OK && count > 0)
                 queued = launch(ctx, "spgemm list huge", grid_for(count, block_threads), block_threads, list_huge, h,
-                                plan->row_ptr, filter > 0 ? filters : (unsigned *)nullptr, segments);
+                                plan->row_ptr, filter > 0 ? filters : (unsigned *)nullptr, fragments);
             if (queued == SPMV_OK && filter > 0)
                 queued = launch(ctx, "spgemm mark filter", all, block_threads, mark_filter<false>, m, h, w.wide,
                                 plan->row_ptr, plan->col, filters);
@@ -222,7 +222,7 @@ template <bool FILL> spmv_status visit_huge(spmv_spgemm_plan *plan, const workin
                                 plan->row_ptr, plan->col, filters);
             return queued;
         });
-        segments += FILL ? count : 0;
+        fragments += FILL ? count : 0;
         filters += filter;
     }
     return st;
@@ -337,7 +337,7 @@ spmv_status queue_counts(spmv_spgemm_plan *plan, const working &w)
                         (int32_t *)nullptr, w.classes, w.stored, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.shapes, rows, w.found,
-                        w.items, w.longs, (segment *)nullptr, (const int64_t *)nullptr, (uint8_t *)nullptr,
+                        w.items, w.longs, (fragment *)nullptr, (const int64_t *)nullptr, (uint8_t *)nullptr,
                         (unsigned long long *)nullptr);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count few", few_blocks(plan), BLOCK, count_few, m, w.items, w.found->rows,
@@ -375,7 +375,7 @@ spmv_status queue_fill(spmv_spgemm_plan *plan, const working &w, const rows_stat
     counters *const found = w.found + 1;
     return on_device(ctx, [&]() -> spmv_status {
         spmv_status st = launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition,
-                                w.classes, w.shapes, rows, found, s->items, w.longs, s->segments + s->huge_segments,
+                                w.classes, w.shapes, rows, found, s->items, w.longs, s->fragments + s->huge_fragments,
                                 plan->row_ptr, s->classes, s->counts);
         if (st == SPMV_OK && s->classes != nullptr)
             st = launch(ctx, "spgemm fill tiny", grid_for(rows, block_threads), block_threads, visit_tiny<true>, m,
@@ -405,14 +405,14 @@ spmv_status make_state(spmv_spgemm_plan *plan, const working &w, const counters 
         listed += (int64_t)have.rows[level];
         warps += ceil_divide((int64_t)have.rows[level], (int64_t)1 << log);
     }
-    int64_t huge_segments = 0, filters = 0;
+    int64_t huge_fragments = 0, filters = 0;
     for (const huge_row &h : w.huge) {
-        huge_segments += ceil_divide(h.n, (int64_t)capacity(LEVELS - 1));
+        huge_fragments += ceil_divide(h.n, (int64_t)capacity(LEVELS - 1));
         filters += filters_of(h);
     }
-    const int64_t segments = huge_segments + (int64_t)have.segments;
+    const int64_t fragments = huge_fragments + (int64_t)have.fragments;
     const int64_t parts[] = {aligned(LEVELS * 8), aligned(listed * (int64_t)sizeof(item)),
-                             aligned(segments * (int64_t)sizeof(segment)), aligned(filters * 4),
+                             aligned(fragments * (int64_t)sizeof(fragment)), aligned(filters * 4),
                              have.rows[TINY] > 0 ? rows : 0};
     rows_state *const s = new (std::nothrow) rows_state();
     if (s == nullptr)
@@ -425,11 +425,11 @@ spmv_status make_state(spmv_spgemm_plan *plan, const working &w, const counters 
     if (st != SPMV_OK)
         return st;
     s->items = (item *)((char *)memory + parts[0]);
-    s->segments = (segment *)((char *)s->items + parts[1]);
-    s->filters = (unsigned *)((char *)s->segments + parts[2]);
+    s->fragments = (fragment *)((char *)s->items + parts[1]);
+    s->filters = (unsigned *)((char *)s->fragments + parts[2]);
     s->filter_words = filters;
-    s->huge_segments = huge_segments;
-    s->segment_count = segments;
+    s->huge_fragments = huge_fragments;
+    s->fragment_count = fragments;
     s->warps = warps;
     if (have.rows[TINY] > 0)
         s->classes = (uint8_t *)s->filters + parts[3];
@@ -439,10 +439,10 @@ spmv_status make_state(spmv_spgemm_plan *plan, const working &w, const counters 
 template <typename T> spmv_status queue_sums(spmv_spgemm_plan *plan, const void *a, const void *b, void *c)
 {
     const rows_state *const s = (const rows_state *)plan->state;
-    const numeric_job<T> job = {operands_of(plan),     (const T *)a, (const T *)b,    plan->row_ptr, plan->col, (T *)c,
-                                {s->items, s->counts}, s->segments,  s->segment_count};
+    const numeric_job<T> job = {operands_of(plan),     (const T *)a, (const T *)b,     plan->row_ptr, plan->col, (T *)c,
+                                {s->items, s->counts}, s->fragments, s->fragment_count};
     spmv_status st = SPMV_OK;
-    const int64_t tasks = s->segment_count + s->warps;
+    const int64_t tasks = s->fragment_count + s->warps;
     if (tasks > 0)
         st = launch(plan->ctx, "spgemm sums", grid_for(tasks, BLOCK_WARPS), BLOCK, sum_rows<T>, job, tasks);
     if (st == SPMV_OK && s->classes != nullptr)

@@ -1,11 +1,11 @@
 /* Method "rows" of the backend omp: Gustavson's algorithm by rows.
  *
- * The rows of A are cut into chunks of about equal numbers of products, which the threads draw from
+ * The rows of A are cut into tasks of about equal numbers of products, which the threads draw from
  * a counter. A row of C is computed by one thread, so no sum depends on the number of threads.
  *
  * Symbolic. A thread marks the columns of a row of C in a tree of bits with three levels: one bit
  * for a column, one for 64 columns, one for 4096. Reading the tree gives the columns in ascending
- * order without a sort, and clears it. The columns of a chunk go to memory of its own, until the
+ * order without a sort, and clears it. The columns of a task go to memory of its own, until the
  * lengths of all rows are known.
  *
  * Where there are many products for each column, a thread stamps columns with the number of the row
@@ -26,22 +26,22 @@
 
 #include "spgemm/spgemm_omp.h"
 
-/* Products of a chunk: enough to hide the cost of drawing it, and at least CHUNKS_EACH chunks for
+/* Products of a task: enough to hide the cost of drawing it, and at least TASKS_EACH tasks for
  * each thread if there are so many products. */
-enum { CHUNK_LEAST = 1 << 12, CHUNK_MOST = 1 << 18, CHUNKS_EACH = 16 };
+enum { TASK_LEAST = 1 << 12, TASK_MOST = 1 << 18, TASKS_EACH = 16 };
 
 /* Stamps take 4 bytes for each column of B, in a cache. */
 enum { STAMPS_MOST = 1 << 20 };
 
 struct rows_state {
-    struct row_chunks chunks;
+    struct row_tasks tasks;
     /* sums of the numeric phase, `room` bytes for each of the threads that it uses */
     char *memory;
     int64_t room;
     int threads;
 };
 
-/* ------------------------------------------------------------------------------ chunks */
+/* ------------------------------------------------------------------------------ tasks */
 
 /* The cost of the rows before row i: their products, and 1 for each row. */
 static int64_t cost(const struct spmv_spgemm_plan *plan, int64_t i)
@@ -63,33 +63,33 @@ static int64_t row_at(const struct spmv_spgemm_plan *plan, int64_t wanted)
     return low;
 }
 
-spmv_status spgemm_cut_rows(const struct spmv_spgemm_plan *plan, struct row_chunks *chunks)
+spmv_status spgemm_cut_rows(const struct spmv_spgemm_plan *plan, struct row_tasks *tasks)
 {
     const int64_t rows = plan->a.rows, all = cost(plan, rows);
-    const int64_t wanted = all / ((int64_t)CHUNKS_EACH * plan->ctx->threads);
-    const int64_t each = max_i64(CHUNK_LEAST, min_i64(CHUNK_MOST, wanted));
-    chunks->n = min_i64(rows, ceil_divide(all, each));
-    const spmv_status st = host_alloc(plan->ctx, (chunks->n + 1) * (int64_t)sizeof *chunks->first_row,
-                                      "the chunks of a product", (void **)&chunks->first_row);
-    for (int64_t c = 0; st == SPMV_OK && c <= chunks->n; c++)
-        chunks->first_row[c] = c == chunks->n ? rows : row_at(plan, c * each);
+    const int64_t wanted = all / ((int64_t)TASKS_EACH * plan->ctx->threads);
+    const int64_t each = max_i64(TASK_LEAST, min_i64(TASK_MOST, wanted));
+    tasks->n = min_i64(rows, ceil_divide(all, each));
+    const spmv_status st = host_alloc(plan->ctx, (tasks->n + 1) * (int64_t)sizeof *tasks->first_row,
+                                      "the tasks of a product", (void **)&tasks->first_row);
+    for (int64_t c = 0; st == SPMV_OK && c <= tasks->n; c++)
+        tasks->first_row[c] = c == tasks->n ? rows : row_at(plan, c * each);
     return st;
 }
 
-int64_t spgemm_chunk_most(const struct spmv_spgemm_plan *plan, const struct row_chunks *chunks, int64_t c)
+int64_t spgemm_task_most(const struct spmv_spgemm_plan *plan, const struct row_tasks *tasks, int64_t c)
 {
-    const int64_t from = chunks->first_row[c], end = chunks->first_row[c + 1];
+    const int64_t from = tasks->first_row[c], end = tasks->first_row[c + 1];
     int64_t dense = 0;
     if (!multiply_fits(end - from, plan->b.cols, &dense))
         dense = INT64_MAX;
     return min_i64(spgemm_products_before(plan, end) - spgemm_products_before(plan, from), dense);
 }
 
-int64_t spgemm_chunks_most(const struct spmv_spgemm_plan *plan, const struct row_chunks *chunks)
+int64_t spgemm_tasks_most(const struct spmv_spgemm_plan *plan, const struct row_tasks *tasks)
 {
     int64_t most = 1;
-    for (int64_t c = 0; c < chunks->n; c++)
-        most = max_i64(most, spgemm_chunk_most(plan, chunks, c));
+    for (int64_t c = 0; c < tasks->n; c++)
+        most = max_i64(most, spgemm_task_most(plan, tasks, c));
     return most;
 }
 
@@ -175,19 +175,19 @@ struct symbolic {
     const struct rows_state *state;
     bool stamps;         /* may be used */
     int64_t *lengths;    /* of the rows of C */
-    int32_t **found;     /* the columns of each chunk */
-    int64_t most;        /* columns that a chunk may have before they are counted */
+    int32_t **found;     /* the columns of each task */
+    int64_t most;        /* columns that a task may have before they are counted */
     int64_t limit;       /* entries of C that the memory can hold */
     atomic_llong so_far; /* entries found */
     atomic_int failed;   /* 1: an allocation failed, 2: too many entries */
 };
 
-/* Finds the columns of one chunk. col: room for s->most columns and one more. The next chunk of the
+/* Finds the columns of one task. col: room for s->most columns and one more. The next task of the
  * thread uses stamps if this one had many products for each column. */
-static void find_columns(struct symbolic *s, int64_t chunk, struct marks *m, struct stamps *stamps, int32_t *col)
+static void find_columns(struct symbolic *s, int64_t task, struct marks *m, struct stamps *stamps, int32_t *col)
 {
     enum { MANY = 3 };
-    const int64_t first = s->state->chunks.first_row[chunk], end = s->state->chunks.first_row[chunk + 1];
+    const int64_t first = s->state->tasks.first_row[task], end = s->state->tasks.first_row[task + 1];
     int64_t n = 0;
     for (int64_t i = first; i < end; i++) {
         s->lengths[i] = row_columns(&s->plan->a, &s->plan->b, i, m, stamps, col + n);
@@ -197,10 +197,10 @@ static void find_columns(struct symbolic *s, int64_t chunk, struct marks *m, str
         s->stamps && spgemm_products_before(s->plan, end) - spgemm_products_before(s->plan, first) >= MANY * n;
     if (atomic_fetch_add(&s->so_far, n) + n > s->limit)
         atomic_store(&s->failed, 2);
-    else if (host_alloc(NULL, n * (int64_t)sizeof *col, "", (void **)&s->found[chunk]) != SPMV_OK)
+    else if (host_alloc(NULL, n * (int64_t)sizeof *col, "", (void **)&s->found[task]) != SPMV_OK)
         atomic_store(&s->failed, 1);
     else if (n > 0)
-        memcpy(s->found[chunk], col, (size_t)n * sizeof *col);
+        memcpy(s->found[task], col, (size_t)n * sizeof *col);
 }
 
 static void find_all_columns(struct symbolic *s, int threads)
@@ -209,14 +209,16 @@ static void find_all_columns(struct symbolic *s, int threads)
 #pragma omp parallel num_threads(threads)
     {
         uint64_t *memory = NULL;
+        struct marks m = {.column = NULL};
         struct stamps stamps = {.of = NULL};
         int32_t *col = NULL;
         if (host_zeros(NULL, marks_words(cols) * (int64_t)sizeof *memory, "", (void **)&memory) != SPMV_OK ||
             host_alloc(NULL, (s->most + 1) * (int64_t)sizeof *col, "", (void **)&col) != SPMV_OK)
             atomic_store(&s->failed, 1);
-        struct marks m = marks_in(memory, cols);
+        else
+            m = marks_in(memory, cols);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t c = 0; c < s->state->chunks.n; c++)
+        for (int64_t c = 0; c < s->state->tasks.n; c++)
             if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
                 find_columns(s, c, &m, &stamps, col);
         host_free(memory);
@@ -225,13 +227,13 @@ static void find_all_columns(struct symbolic *s, int threads)
     }
 }
 
-/* Moves the columns of all chunks to their place. */
+/* Moves the columns of all tasks to their place. */
 static void join_columns(struct symbolic *s, int32_t *col, const int64_t *row_ptr)
 {
 #pragma omp parallel for num_threads(host_team(s->plan->ctx, s->plan->nnz)) schedule(dynamic, 1)
-    for (int64_t c = 0; c < s->state->chunks.n; c++) {
-        const int64_t from = row_ptr[s->state->chunks.first_row[c]],
-                      n = row_ptr[s->state->chunks.first_row[c + 1]] - from;
+    for (int64_t c = 0; c < s->state->tasks.n; c++) {
+        const int64_t from = row_ptr[s->state->tasks.first_row[c]],
+                      n = row_ptr[s->state->tasks.first_row[c + 1]] - from;
         if (n > 0)
             memcpy(col + from, s->found[c], (size_t)n * sizeof *col);
         host_free(s->found[c]);
@@ -245,8 +247,7 @@ static int symbolic_threads(const struct spmv_spgemm_plan *plan, const struct sy
 {
     const int64_t each = marks_words(plan->b.cols) * (int64_t)sizeof(uint64_t) +
                          (s->most + 1) * (int64_t)sizeof(int32_t) + (s->stamps ? 4 * plan->b.cols : 0);
-    const int64_t fixed =
-        (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->chunks.n * (int64_t)sizeof *s->found;
+    const int64_t fixed = (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->tasks.n * (int64_t)sizeof *s->found;
     int threads = host_team(plan->ctx, plan->products);
     while (plan->max_bytes > 0 && threads > 1 && threads * each + fixed > plan->max_bytes)
         threads--;
@@ -274,7 +275,7 @@ static spmv_status numeric_memory(struct spmv_spgemm_plan *plan, struct rows_sta
                                   (plan->max_bytes > 0 && state->room * state->threads > plan->max_bytes)))
         state->threads /= 2;
     const int64_t bytes = state->room * state->threads;
-    plan->state_bytes = bytes + (state->chunks.n + 1) * (int64_t)sizeof *state->chunks.first_row;
+    plan->state_bytes = bytes + (state->tasks.n + 1) * (int64_t)sizeof *state->tasks.first_row;
     const spmv_status st = spgemm_working_bytes(plan, bytes);
     return st != SPMV_OK ? st : host_alloc(plan->ctx, bytes, "sums of a product", (void **)&state->memory);
 }
@@ -290,15 +291,15 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_spgemm_plan *plan)
     spmv_context *ctx = plan->ctx;
     struct rows_state *state = NULL;
     struct symbolic s = {.plan = plan};
-    int64_t bytes = 0, chunks = 0;
+    int64_t bytes = 0, tasks = 0;
     TRY(host_alloc(ctx, sizeof *state, "a plan", &plan->state));
     memset(plan->state, 0, sizeof *state);
     state = plan->state;
     TRY(spgemm_alloc_row_ptr(plan));
-    TRY(spgemm_cut_rows(plan, &state->chunks));
+    TRY(spgemm_cut_rows(plan, &state->tasks));
     s.state = state;
     s.lengths = plan->row_ptr;
-    s.most = spgemm_chunks_most(plan, &state->chunks);
+    s.most = spgemm_tasks_most(plan, &state->tasks);
     s.stamps = plan->b.cols <= STAMPS_MOST && plan->max_bytes == 0;
     s.limit = INT64_MAX;
     if (plan->products > INT64_MAX / 8 || !spgemm_host_has(8 * plan->products))
@@ -307,9 +308,9 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_spgemm_plan *plan)
     TRY(spgemm_working_bytes(plan, bytes));
     if (plan->max_bytes > 0)
         s.limit = min_i64(s.limit, (plan->max_bytes - bytes) / (int64_t)sizeof *plan->col);
-    chunks = state->chunks.n;
-    TRY(host_alloc(ctx, chunks * (int64_t)sizeof *s.found, "the chunks of a product", (void **)&s.found));
-    memset(s.found, 0, (size_t)chunks * sizeof *s.found);
+    tasks = state->tasks.n;
+    TRY(host_alloc(ctx, tasks * (int64_t)sizeof *s.found, "the tasks of a product", (void **)&s.found));
+    memset(s.found, 0, (size_t)tasks * sizeof *s.found);
     find_all_columns(&s, threads);
     const int64_t found = atomic_load(&s.so_far);
     TRY(spgemm_working_bytes(plan, bytes + found * (int64_t)sizeof *plan->col));
@@ -325,7 +326,7 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_spgemm_plan *plan)
     join_columns(&s, plan->col, plan->row_ptr);
     TRY(numeric_memory(plan, state));
 done:
-    for (int64_t c = 0; c < chunks && s.found != NULL; c++)
+    for (int64_t c = 0; c < tasks && s.found != NULL; c++)
         host_free(s.found[c]);
     host_free(s.found);
     return st;
@@ -344,7 +345,7 @@ void spgemm_rows_destroy_omp(struct spmv_spgemm_plan *plan)
     struct rows_state *const state = plan->state;
     if (state == NULL)
         return;
-    host_free(state->chunks.first_row);
+    host_free(state->tasks.first_row);
     host_free(state->memory);
     host_free(state);
     plan->state = NULL;

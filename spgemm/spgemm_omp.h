@@ -1,4 +1,4 @@
-/* Shared by the files of the method "rows" on the backend omp: chunks of rows, and the columns of a
+/* Shared by the files of the method "rows" on the backend omp: tasks of rows, and the columns of a
  * row in ascending order.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -8,22 +8,22 @@
 #include "formats/columns.h"
 #include "spgemm/spgemm_internal.h"
 
-/* ------------------------------------------------------------------------------ chunks */
+/* ------------------------------------------------------------------------------ tasks */
 
-/* The rows of A in chunks of about equal numbers of products. */
-struct row_chunks {
+/* The rows of A in tasks of about equal numbers of products. */
+struct row_tasks {
     int64_t n;
-    int64_t *first_row; /* n + 1: chunk c has the rows first_row[c] <= i < first_row[c + 1] */
+    int64_t *first_row; /* n + 1: task c has the rows first_row[c] <= i < first_row[c + 1] */
 };
 
-/* Cuts the rows of a plan into chunks. Release first_row with host_free. */
-spmv_status spgemm_cut_rows(const struct spmv_spgemm_plan *plan, struct row_chunks *chunks);
+/* Cuts the rows of a plan into tasks. Release first_row with host_free. */
+spmv_status spgemm_cut_rows(const struct spmv_spgemm_plan *plan, struct row_tasks *tasks);
 
-/* An upper bound of the entries of C in a chunk. */
-int64_t spgemm_chunk_most(const struct spmv_spgemm_plan *plan, const struct row_chunks *chunks, int64_t c);
+/* An upper bound of the entries of C in a task. */
+int64_t spgemm_task_most(const struct spmv_spgemm_plan *plan, const struct row_tasks *tasks, int64_t c);
 
 /* The largest of these bounds, at least 1. */
-int64_t spgemm_chunks_most(const struct spmv_spgemm_plan *plan, const struct row_chunks *chunks);
+int64_t spgemm_tasks_most(const struct spmv_spgemm_plan *plan, const struct row_tasks *tasks);
 
 /* ----------------------------------------------------------------------- sets of columns */
 

@@ -13,9 +13,9 @@
  * whether a column is new, and nothing is sorted.
  *
  * C gets room for all products; the system provides only pages that are written, and unused ones are
- * given back. A chunk is written to its place in C if the lengths of all chunks before it are known,
+ * given back. A task is written to its place in C if the lengths of all tasks before it are known,
  * as they always are with one thread. Otherwise it goes to a buffer, and the thread that finishes the
- * last chunk before it moves it to its place. So C is not held twice.
+ * last task before it moves it to its place. So C is not held twice.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
@@ -26,8 +26,8 @@
 /* The row of B of so many entries of A later is loaded into a cache. */
 enum { AHEAD = 16 };
 
-/* Room for the entries of a chunk outside C. */
-struct piece {
+/* Room for the entries of a task outside C. */
+struct task_buffer {
     int32_t *col;
     char *val;
     int64_t n;
@@ -37,17 +37,17 @@ struct piece {
 struct at_once {
     const struct spmv_spgemm_plan *plan;
     const void *a, *b; /* values */
-    struct row_chunks chunks;
-    int64_t size;          /* bytes of a value */
-    int64_t most;          /* entries that a chunk may have */
-    int64_t room;          /* entries of col and val */
-    int32_t *col;          /* of C */
-    char *val;             /* of C */
-    int64_t known;         /* start[c] is known for c <= known */
-    int64_t *start;        /* chunks.n + 1: the first entry of each chunk */
-    int64_t *length;       /* chunks.n: entries of each chunk; -1: not known yet */
-    struct piece *waiting; /* chunks.n: finished before their place was known; col NULL: not waiting */
-    struct piece *spare;   /* chunks.n: buffers that were moved from */
+    struct row_tasks tasks;
+    int64_t size;                /* bytes of a value */
+    int64_t most;                /* entries that a task may have */
+    int64_t room;                /* entries of col and val */
+    int32_t *col;                /* of C */
+    char *val;                   /* of C */
+    int64_t known;               /* start[c] is known for c <= known */
+    int64_t *start;              /* tasks.n + 1: the first entry of each task */
+    int64_t *length;             /* tasks.n: entries of each task; -1: not known yet */
+    struct task_buffer *waiting; /* tasks.n: finished before their place was known; col NULL: not waiting */
+    struct task_buffer *spare;   /* tasks.n: buffers that were moved from */
     int64_t spares;
     atomic_int failed; /* an allocation failed */
 };
@@ -181,16 +181,16 @@ enum new_columns { NEW_LISTED, NEW_MARKED, NEW_SEEN };
 #define TEMPLATE "spgemm/spgemm_omp_at_once_typed.h"
 #include "core/each/each_floating.h"
 
-static void free_piece(struct piece *piece)
+static void free_buffer(struct task_buffer *buffer)
 {
-    host_free(piece->col);
-    host_free(piece->val);
-    *piece = (struct piece){NULL, NULL, 0};
+    host_free(buffer->col);
+    host_free(buffer->val);
+    *buffer = (struct task_buffer){NULL, NULL, 0};
 }
 
-static bool take_buffer(struct at_once *s, struct piece *buffer)
+static bool take_buffer(struct at_once *s, struct task_buffer *buffer)
 {
-    *buffer = (struct piece){NULL, NULL, 0};
+    *buffer = (struct task_buffer){NULL, NULL, 0};
 #pragma omp critical(spgemm_at_once)
     if (s->spares > 0)
         *buffer = s->spare[--s->spares];
@@ -199,13 +199,13 @@ static bool take_buffer(struct at_once *s, struct piece *buffer)
     if (host_alloc(NULL, s->most * (int64_t)sizeof *buffer->col, "", (void **)&buffer->col) == SPMV_OK &&
         host_alloc(NULL, s->most * s->size, "", (void **)&buffer->val) == SPMV_OK)
         return true;
-    free_piece(buffer);
+    free_buffer(buffer);
     return false;
 }
 
 /* ------------------------------------------------------------------------ places in C */
 
-/* The place of a chunk; -1: not known. */
+/* The place of a task; -1: not known. */
 static int64_t place_of(const struct at_once *s, int64_t c)
 {
     int64_t at = -1;
@@ -215,22 +215,22 @@ static int64_t place_of(const struct at_once *s, int64_t c)
     return at;
 }
 
-/* Chunk c has piece->n entries, in the piece or, with col NULL, in their place. Moves all chunks whose
- * place is now known. */
-static void finish_chunk(struct at_once *s, int64_t c, const struct piece *piece)
+/* Task c has buffer->n entries, in the buffer or, with col NULL, in their place. Moves all tasks
+ * whose place is now known. */
+static void finish_task(struct at_once *s, int64_t c, const struct task_buffer *buffer)
 {
     int64_t first = 0, end = 0;
 #pragma omp critical(spgemm_at_once)
     {
-        s->length[c] = piece->n;
-        s->waiting[c] = *piece;
+        s->length[c] = buffer->n;
+        s->waiting[c] = *buffer;
         first = s->known;
-        for (; s->known < s->chunks.n && s->length[s->known] >= 0; s->known++)
+        for (; s->known < s->tasks.n && s->length[s->known] >= 0; s->known++)
             s->start[s->known + 1] = s->start[s->known] + s->length[s->known];
         end = s->known;
     }
     for (int64_t m = first; m < end; m++) {
-        const struct piece from = s->waiting[m];
+        const struct task_buffer from = s->waiting[m];
         if (from.col == NULL)
             continue;
         memcpy(s->col + s->start[m], from.col, (size_t)from.n * sizeof *from.col);
@@ -259,21 +259,21 @@ done:
     return st;
 }
 
-static void compute_chunk(struct at_once *s, int64_t c, struct worker *w)
+static void compute_task(struct at_once *s, int64_t c, struct worker *w)
 {
     static int64_t (*const compute[SPMV_TYPE_LIMIT])(const struct at_once *, int64_t, const struct worker *, int32_t *,
-                                                     void *) = FLOATING_TABLE(chunk_at_once);
+                                                     void *) = FLOATING_TABLE(task_at_once);
     const int64_t at = place_of(s, c);
-    struct piece piece = {NULL, NULL, 0};
+    struct task_buffer buffer = {NULL, NULL, 0};
     if (at >= 0) {
-        piece.n = compute[s->plan->type](s, c, w, s->col + at, s->val + at * s->size);
-    } else if (take_buffer(s, &piece)) {
-        piece.n = compute[s->plan->type](s, c, w, piece.col, piece.val);
+        buffer.n = compute[s->plan->type](s, c, w, s->col + at, s->val + at * s->size);
+    } else if (take_buffer(s, &buffer)) {
+        buffer.n = compute[s->plan->type](s, c, w, buffer.col, buffer.val);
     } else {
         atomic_store(&s->failed, 1);
         return;
     }
-    finish_chunk(s, c, &piece);
+    finish_task(s, c, &buffer);
 }
 
 static void compute_all(struct at_once *s, int threads)
@@ -284,9 +284,9 @@ static void compute_all(struct at_once *s, int threads)
         if (make_worker(s, threads, &w) != SPMV_OK)
             atomic_store(&s->failed, 1);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t c = 0; c < s->chunks.n; c++)
+        for (int64_t c = 0; c < s->tasks.n; c++)
             if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
-                compute_chunk(s, c, &w);
+                compute_task(s, c, &w);
         host_free(w.found);
         host_free(w.marks);
         host_free(w.sums);
@@ -303,8 +303,8 @@ static bool has_room(struct at_once *s, int threads)
     const int64_t entry = (int64_t)sizeof *s->col + s->size;
     int64_t bytes = 0, columns = 0;
     s->room = 0;
-    for (int64_t c = 0; c < s->chunks.n; c++)
-        s->room += spgemm_chunk_most(plan, &s->chunks, c);
+    for (int64_t c = 0; c < s->tasks.n; c++)
+        s->room += spgemm_task_most(plan, &s->tasks, c);
     return plan->max_bytes == 0 && multiply_fits(s->room, 2 * entry, &bytes) &&
            multiply_fits(threads * plan->b.cols, s->size + 2, &columns) && bytes <= INT64_MAX - columns &&
            spgemm_host_has(bytes + columns);
@@ -314,20 +314,20 @@ static spmv_status alloc_shared(struct spmv_spgemm_plan *plan, struct at_once *s
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = plan->ctx;
-    const int64_t n = s->chunks.n;
+    const int64_t n = s->tasks.n;
     TRY(spgemm_alloc_row_ptr(plan));
     TRY(context_alloc(ctx, s->room * (int64_t)sizeof *s->col, (void **)&s->col));
     TRY(context_alloc(ctx, s->room * s->size, (void **)&s->val));
     pages_ask_large(s->col, s->room * (int64_t)sizeof *s->col);
     pages_ask_large(s->val, s->room * s->size);
-    TRY(host_alloc(ctx, (n + 1) * (int64_t)sizeof *s->start, "the chunks of a product", (void **)&s->start));
-    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->length, "the chunks of a product", (void **)&s->length));
-    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->spare, "the chunks of a product", (void **)&s->spare));
-    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->waiting, "the chunks of a product", (void **)&s->waiting));
+    TRY(host_alloc(ctx, (n + 1) * (int64_t)sizeof *s->start, "the tasks of a product", (void **)&s->start));
+    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->length, "the tasks of a product", (void **)&s->length));
+    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->spare, "the tasks of a product", (void **)&s->spare));
+    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->waiting, "the tasks of a product", (void **)&s->waiting));
     s->start[0] = 0;
     for (int64_t c = 0; c < n; c++) {
         s->length[c] = -1;
-        s->waiting[c] = (struct piece){NULL, NULL, 0};
+        s->waiting[c] = (struct task_buffer){NULL, NULL, 0};
     }
 done:
     return st;
@@ -340,8 +340,8 @@ static spmv_status compute(struct spmv_spgemm_plan *plan, struct at_once *s, int
     if (atomic_load(&s->failed) != 0)
         return context_fail_memory(plan->ctx, "spmv_spgemm: entries of C of a thread",
                                    s->most * ((int64_t)sizeof *s->col + s->size));
-    const int64_t unused = s->room - s->start[s->chunks.n];
-    plan->nnz = s->start[s->chunks.n];
+    const int64_t unused = s->room - s->start[s->tasks.n];
+    plan->nnz = s->start[s->tasks.n];
     pages_give_back(s->col + plan->nnz, unused * (int64_t)sizeof *s->col);
     pages_give_back(s->val + plan->nnz * s->size, unused * s->size);
     return offsets_from_counts(plan->ctx, plan->row_ptr, plan->a.rows);
@@ -349,16 +349,16 @@ static spmv_status compute(struct spmv_spgemm_plan *plan, struct at_once *s, int
 
 static void release(const struct spmv_spgemm_plan *plan, struct at_once *s)
 {
-    for (int64_t i = 0; i < s->chunks.n && s->waiting != NULL; i++)
+    for (int64_t i = 0; i < s->tasks.n && s->waiting != NULL; i++)
         if (s->waiting[i].col != NULL)
-            free_piece(&s->waiting[i]);
+            free_buffer(&s->waiting[i]);
     for (int64_t i = 0; i < s->spares; i++)
-        free_piece(&s->spare[i]);
+        free_buffer(&s->spare[i]);
     host_free(s->waiting);
     host_free(s->spare);
     host_free(s->start);
     host_free(s->length);
-    host_free(s->chunks.first_row);
+    host_free(s->tasks.first_row);
     spmv_free(plan->ctx, s->col);
     spmv_free(plan->ctx, s->val);
 }
@@ -368,7 +368,7 @@ spmv_status spgemm_rows_at_once_omp(struct spmv_spgemm_plan *plan, const void *a
     const int threads = host_team(plan->ctx, plan->products);
     struct at_once s = {.plan = plan, .a = a, .b = b, .size = (int64_t)spmv_type_size(plan->type)};
     bool fits = false;
-    spmv_status st = spgemm_cut_rows(plan, &s.chunks);
+    spmv_status st = spgemm_cut_rows(plan, &s.tasks);
     if (st == SPMV_OK && has_room(&s, threads)) {
         st = alloc_shared(plan, &s);
         fits = st == SPMV_OK;
@@ -380,7 +380,7 @@ spmv_status spgemm_rows_at_once_omp(struct spmv_spgemm_plan *plan, const void *a
         }
     }
     if (st == SPMV_OK && fits) {
-        s.most = spgemm_chunks_most(plan, &s.chunks);
+        s.most = spgemm_tasks_most(plan, &s.tasks);
         st = compute(plan, &s, threads);
     }
     if (st == SPMV_OK && fits) {

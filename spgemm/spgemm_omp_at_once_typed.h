@@ -137,14 +137,14 @@ static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_spgemm_plan *p
     return TYPED(row_listed)(plan, begin, end, bits, a, b, w, guess, col, val);
 }
 
-/* The rows of a chunk. */
+/* The rows of a task. */
 static inline ALWAYS int64_t TYPED(rows_at_once)(const struct at_once *s, int64_t c, int bits, const T *a, const T *b,
                                                  const struct worker *w, int32_t *col, T *val)
 {
     const struct spmv_spgemm_plan *const plan = s->plan;
     struct guess guess = {.n = 0};
     int64_t n = 0;
-    for (int64_t i = s->chunks.first_row[c]; i < s->chunks.first_row[c + 1]; i++) {
+    for (int64_t i = s->tasks.first_row[c]; i < s->tasks.first_row[c + 1]; i++) {
         const int64_t length = TYPED(row_at_once)(plan, i, bits, a, b, w, &guess, col + n, val + n);
         plan->row_ptr[i] = length;
         n += length;
@@ -163,8 +163,8 @@ static inline ALWAYS int64_t TYPED(values_at_once)(const struct at_once *s, int6
     return TYPED(rows_at_once)(s, c, bits, NULL, s->b, w, col, val);
 }
 
-/* The rows of chunk c. Writes their entries and lengths, and returns the number of entries. */
-static int64_t TYPED(chunk_at_once)(const struct at_once *s, int64_t c, const struct worker *w, int32_t *col, void *val)
+/* The rows of task c. Writes their entries and lengths, and returns the number of entries. */
+static int64_t TYPED(task_at_once)(const struct at_once *s, int64_t c, const struct worker *w, int32_t *col, void *val)
 {
     if (s->plan->b.row_ptr_bits == 32)
         return TYPED(values_at_once)(s, c, 32, w, col, val);

@@ -54,9 +54,9 @@ static void TYPED(numeric)(const struct spmv_spgemm_plan *plan, const void *a, c
 {
     const struct rows_state *const state = plan->state;
 #pragma omp parallel for num_threads(state->threads) schedule(dynamic, 1)
-    for (int64_t chunk = 0; chunk < state->chunks.n; chunk++) {
+    for (int64_t task = 0; task < state->tasks.n; task++) {
         char *const memory = state->memory + omp_get_thread_num() * state->room;
-        const int64_t begin = state->chunks.first_row[chunk], end = state->chunks.first_row[chunk + 1];
+        const int64_t begin = state->tasks.first_row[task], end = state->tasks.first_row[task + 1];
         /* With NULL as a constant the compiler leaves the factor out of the loops. */
         if (a != NULL && b != NULL)
             TYPED(rows)(plan, a, b, c, memory, begin, end);

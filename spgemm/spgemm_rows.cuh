@@ -18,9 +18,10 @@
  * Classes: a group of 4, 8, 16 or 32 lanes has a row of C, and a hash table with SLOTS places for
  * each lane. So the tables of a warp have the same size in each class. Class LONG has the rows with
  * too many columns for a table, HUGE_ROW those with very many products. Their columns are found in
- * bitmaps (spgemm_rows_symbolic.cuh) or sorted (spgemm_rows_sorted.cuh), and their sums are formed in segments of consecutive columns
- * of C that fit a table. A row of the class TINY is in the registers of one thread. These rows are
- * not listed. For count there is the class FEW: the products of such a row are sorted.
+ * bitmaps (spgemm_rows_symbolic.cuh) or sorted (spgemm_rows_sorted.cuh), and their sums are formed
+ * in fragments of consecutive columns of C that fit a table. A row of the class TINY is in the
+ * registers of one thread. These rows are not listed. For count there is the class FEW: the
+ * products of such a row are sorted.
  *
  * The lanes of a group take neighbouring products, whatever the lengths of the rows of B are. Rows of
  * the other classes are shared by teams: a team of `width` lanes takes a row of B, each lane an entry
@@ -128,11 +129,11 @@ __device__ inline int width_log_of(item i)
 }
 
 /* Consecutive entries of a long row of C. */
-struct segment {
+struct fragment {
     item row;
     int64_t begin; /* of its first entry, in C */
     /* Bit i is set if any of the entries 32 i ... 32 i + 31 of the row of A has products in this
-     * segment; NULL: not known. */
+     * fragment; NULL: not known. */
     const unsigned *filter;
 };
 
@@ -140,7 +141,7 @@ struct segment {
 struct counters {
     unsigned long long rows[CLASSES];   /* of each class */
     unsigned long long listed[CLASSES]; /* rows that partition has written so far */
-    unsigned long long segments, listed_segments;
+    unsigned long long fragments, listed_fragments;
     /* rows whose columns exceeded their first table; only [LEVELS - 1] is used */
     unsigned long long again[LEVELS];
     unsigned long long huge;        /* rows of the class HUGE_ROW */
@@ -366,17 +367,17 @@ __global__ void __launch_bounds__(block_threads)
         atomicAdd(&found->rows[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
 }
 
-__device__ inline int64_t segments_of(int64_t n)
+__device__ inline int64_t fragments_of(int64_t n)
 {
     return (n - 1) / capacity(LEVELS - 1) + 1;
 }
 
-/* log2 of the width of teams for a row with this number of segments: the parts of rows of B in a
- * segment are short. */
-__device__ inline int width_in_segment(int width_log, int64_t segments)
+/* log2 of the width of teams for a row with this number of fragments: the parts of rows of B in a
+ * fragment are short. */
+__device__ inline int width_in_fragment(int width_log, int64_t fragments)
 {
     int log = LEAST_LOG;
-    while (log < 5 && segments << log < (int64_t)1 << width_log)
+    while (log < 5 && fragments << log < (int64_t)1 << width_log)
         log++;
     return log;
 }
@@ -386,11 +387,11 @@ __device__ inline int width_in_segment(int width_log, int64_t segments)
 __global__ void __launch_bounds__(block_threads) classify(const int64_t *row_ptr, int64_t rows, const uint8_t *shapes,
                                                           const uint32_t *places, uint8_t *classes, counters *found)
 {
-    __shared__ unsigned counts[CLASSES], segments, unstored;
+    __shared__ unsigned counts[CLASSES], fragments, unstored;
     if (threadIdx.x < CLASSES)
         counts[threadIdx.x] = 0;
     if (threadIdx.x == 0)
-        segments = unstored = 0;
+        fragments = unstored = 0;
     if (threadIdx.x == 0 && blockIdx.x == 0)
         found->nnz = row_ptr[rows];
     __syncthreads();
@@ -405,7 +406,7 @@ __global__ void __launch_bounds__(block_threads) classify(const int64_t *row_ptr
         else if (classes[row] == HUGE_ROW || classes[row] == TINY)
             level = classes[row];
         if (level == LONG) {
-            atomicAdd(&segments, (unsigned)segments_of(n));
+            atomicAdd(&fragments, (unsigned)fragments_of(n));
             if (places[row] == NOT_STORED)
                 atomicAdd(&unstored, 1u);
         }
@@ -413,8 +414,8 @@ __global__ void __launch_bounds__(block_threads) classify(const int64_t *row_ptr
         atomicAdd(&counts[level], 1u);
     }
     __syncthreads();
-    if (threadIdx.x == 0 && segments != 0)
-        atomicAdd(&found->segments, (unsigned long long)segments);
+    if (threadIdx.x == 0 && fragments != 0)
+        atomicAdd(&found->fragments, (unsigned long long)fragments);
     if (threadIdx.x == 0 && unstored != 0)
         atomicAdd(&found->unstored, (unsigned long long)unstored);
     if (threadIdx.x < CLASSES && counts[threadIdx.x] != 0)
@@ -426,15 +427,15 @@ __global__ void __launch_bounds__(block_threads) classify(const int64_t *row_ptr
  *
  *   items      the lists of the levels (row_lists), then the FEW rows; NULL: not wanted
  *   longs      the rows of the class LONG; NULL: not wanted
- *   segments   their segments; NULL: not wanted
- *   row_ptr    of C, for segments
+ *   fragments  their fragments; NULL: not wanted
+ *   row_ptr    of C, for fragments
  *   kept, kept_counts  get the classes, and the lengths of the levels' lists; NULL: not wanted */
 __global__ void __launch_bounds__(block_threads)
     partition(const uint8_t *classes, const uint8_t *shapes, int64_t rows, counters *found, item *items, item *longs,
-              segment *segments, const int64_t *row_ptr, uint8_t *kept, unsigned long long *kept_counts)
+              fragment *fragments, const int64_t *row_ptr, uint8_t *kept, unsigned long long *kept_counts)
 {
-    __shared__ unsigned counts[CLASSES], segment_count;
-    __shared__ int64_t begins[CLASSES], segments_begin;
+    __shared__ unsigned counts[CLASSES], fragment_count;
+    __shared__ int64_t begins[CLASSES], fragments_begin;
     const int lane = (int)threadIdx.x % warp_lanes;
     if (kept_counts != nullptr && blockIdx.x == 0 && threadIdx.x < LEVELS)
         kept_counts[threadIdx.x] = found->rows[threadIdx.x];
@@ -447,7 +448,7 @@ __global__ void __launch_bounds__(block_threads)
         if (threadIdx.x < CLASSES)
             counts[threadIdx.x] = 0;
         if (threadIdx.x == 0)
-            segment_count = 0;
+            fragment_count = 0;
         __syncthreads();
         /* the warp's rows of a class in their order */
         const unsigned same = __match_any_sync(all_lanes, (unsigned)level);
@@ -456,14 +457,14 @@ __global__ void __launch_bounds__(block_threads)
         if (lane == leader)
             at = atomicAdd(&counts[level], (unsigned)__popc(same));
         at = __shfl_sync(all_lanes, at, leader) + (unsigned)__popc(same & ((1u << lane) - 1));
-        const bool has_segments = level == LONG && segments != nullptr;
-        const int64_t begin = has_segments ? row_ptr[row] : 0;
-        const int64_t count = has_segments ? segments_of(row_ptr[row + 1] - begin) : 0;
-        const unsigned segment_at = has_segments ? atomicAdd(&segment_count, (unsigned)count) : 0;
+        const bool has_fragments = level == LONG && fragments != nullptr;
+        const int64_t begin = has_fragments ? row_ptr[row] : 0;
+        const int64_t count = has_fragments ? fragments_of(row_ptr[row + 1] - begin) : 0;
+        const unsigned fragment_at = has_fragments ? atomicAdd(&fragment_count, (unsigned)count) : 0;
         __syncthreads();
         const int mine = (int)threadIdx.x; /* a class */
-        if (mine == 0 && segment_count != 0)
-            segments_begin = (int64_t)atomicAdd(&found->listed_segments, (unsigned long long)segment_count);
+        if (mine == 0 && fragment_count != 0)
+            fragments_begin = (int64_t)atomicAdd(&found->listed_fragments, (unsigned long long)fragment_count);
         if ((mine <= LONG || mine == FEW) && counts[mine] != 0 && (mine != LONG ? items : longs) != nullptr) {
             begins[mine] = (int64_t)atomicAdd(&found->listed[mine], (unsigned long long)counts[mine]) +
                            (mine != LONG ? list_begin(found->rows, mine < LEVELS ? mine : -1) : 0);
@@ -474,8 +475,8 @@ __global__ void __launch_bounds__(block_threads)
         if (level == LONG && longs != nullptr)
             longs[begins[level] + at] = make_item(row, width_of_shape(shapes[row]));
         for (int64_t s = 0; s < count; s++)
-            segments[segments_begin + segment_at + s] = {
-                make_item(row, width_in_segment(width_of_shape(shapes[row]), count)), begin + s * capacity(LEVELS - 1),
+            fragments[fragments_begin + fragment_at + s] = {
+                make_item(row, width_in_fragment(width_of_shape(shapes[row]), count)), begin + s * capacity(LEVELS - 1),
                 nullptr};
         __syncthreads();
     }

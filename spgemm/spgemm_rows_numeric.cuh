@@ -1,18 +1,18 @@
-/* Method "rows", numeric phase: the values of C. One launch for the segments and the rows of the
+/* Method "rows", numeric phase: the values of C. One launch for the fragments and the rows of the
  * lists, the longest first, and one for the TINY rows.
  *
  *     c_ij = sum over ascending k of a_ik b_kj
  *
- * A group of lanes has a row of C, or a warp has a segment of a long row. Its columns are in shared
- * memory in ascending order, with a sum for each. The lanes load as many entries of the row of A at a
- * time as the group has lanes, with the offsets of the rows of B. Then each lane takes a product: it
- * loads the entry of B, multiplies, and finds the place of the column by a binary search. (A hash table
- * takes more instructions: it has to be filled, and the lanes of a warp wait for the one whose search
- * is the longest.)
+ * A group of lanes has a row of C, or a warp has a fragment of a long row. Its columns are in
+ * shared memory in ascending order, with a sum for each. The lanes load as many entries of the row
+ * of A at a time as the group has lanes, with the offsets of the rows of B. Then each lane takes a
+ * product: it loads the entry of B, multiplies, and finds the place of the column by a binary
+ * search. (A hash table takes more instructions: it has to be filled, and the lanes of a warp wait
+ * for the one whose search is the longest.)
  *
- * For a segment, only a part of a row of B is needed, whose end is not known. So each team of lanes
- * takes one of these rows. If it has more entries than the team has lanes, the whole warp adds the
- * others.
+ * For a fragment, only a part of a row of B is needed, whose end is not known. So each team of
+ * lanes takes one of these rows. If it has more entries than the team has lanes, the whole warp
+ * adds the others.
  *
  * Order: the products are loaded at the same time, but those of one entry of A are added after those
  * of the entry before. The columns of a row of B differ, so its lanes add to different places. No
@@ -38,8 +38,8 @@ template <typename T> struct numeric_job {
     const int32_t *col;
     T *val;
     row_lists lists;
-    const segment *segments;
-    int64_t segment_count;
+    const fragment *fragments;
+    int64_t fragment_count;
 };
 
 template <typename T> struct constants {
@@ -64,10 +64,10 @@ template <typename T> struct constants {
             return {-0.0f, -0.0f};                                                                                     \
         }                                                                                                              \
     };
-SPMV_COMPLEX_LIST(CONSTANTS, )
+SPMV_COMPLEX_TYPES(CONSTANTS, )
 #undef CONSTANTS
 
-/* An entry of A with its row of B, or the part of that row in a segment. */
+/* An entry of A with its row of B, or the part of that row in a fragment. */
 template <typename T> struct taken {
     T a;
     int64_t begin; /* in B */
@@ -86,13 +86,13 @@ template <typename T> __device__ row_of_a entries_of(const numeric_job<T> &j, it
     return {begin, (int)(j.m.a.offset(row_of(row) + 1) - begin)};
 }
 
-/* The columns of a segment. */
+/* The columns of a fragment. */
 struct columns {
     int32_t first, last;
 };
 
 /* Entry k of a row, with length 0 if the row has no such entry. PART: without the entries of B
- * before the segment; the length is 0 if there is none in the segment. */
+ * before the fragment; the length is 0 if there is none in the fragment. */
 template <bool PART, typename T>
 __device__ taken<T> take(const numeric_job<T> &j, const row_of_a &row, int k, columns within)
 {
@@ -139,15 +139,15 @@ __device__ inline int log_above(int n)
     return n == 0 ? 0 : 32 - __clz(n);
 }
 
-/* The chunks of 32 entries of a row of A that have products in a segment, in ascending order: all
- * chunks, or those of the segment's filter. Used by a whole warp. */
-struct chunks {
+/* The batches of 32 entries of a row of A that have products in a fragment, in ascending order: all
+ * batches, or those of the fragment's filter. Used by a whole warp. */
+struct batches {
     const unsigned *filter; /* NULL: all */
     int words;              /* of the filter */
     int window;             /* the first of the 32 words that the lanes hold */
     unsigned word;          /* of this lane */
 
-    /* The first entry of the chunk after that of entry `base`; at least 32 * 32 * words if there is
+    /* The first entry of the batch after that of entry `base`; at least 32 * 32 * words if there is
      * none. */
     __device__ int64_t next(int64_t base)
     {
@@ -179,7 +179,7 @@ enum { PLACES = SLOTS + 1 };
 template <typename T> struct warp_memory {
     int keys[warp_lanes * PLACES];
     alignas(16) T sums[warp_lanes * PLACES];
-    int order[warp_lanes]; /* the lanes whose entry has products in the segment */
+    int order[warp_lanes]; /* the lanes whose entry has products in the fragment */
 };
 
 /* The columns of n entries of C, from entry `from` on, and a sum for each. Returns the smallest log
@@ -196,7 +196,7 @@ __device__ __forceinline__ int make_table(const numeric_job<T> &j, const assignm
     return log;
 }
 
-/* --------------------------------------------------------------------- segments */
+/* --------------------------------------------------------------------- fragments */
 
 /* Adds the entries of a row of B after those that its team has, by the whole warp. */
 template <typename T>
@@ -215,8 +215,9 @@ __device__ void add_rest(const numeric_job<T> &j, const taken<T> &rest, int widt
 /* Adds the products of the entries `now` of A, in their order. order[0 ... left - 1]: the lanes whose
  * entry has products. */
 template <typename T>
-__device__ __forceinline__ void add_to_segment(const numeric_job<T> &j, const taken<T> &now, const int *order, int left,
-                                               int width_log, int log, columns within, const int *keys, T *sums)
+__device__ __forceinline__ void add_to_fragment(const numeric_job<T> &j, const taken<T> &now, const int *order,
+                                                int left, int width_log, int log, columns within, const int *keys,
+                                                T *sums)
 {
     const int lane = (int)threadIdx.x % warp_lanes, width = 1 << width_log, tlane = lane & (width - 1);
     const int team = lane >> width_log, teams = warp_lanes >> width_log;
@@ -248,7 +249,7 @@ __device__ __forceinline__ void add_to_segment(const numeric_job<T> &j, const ta
         fetch(s * teams + team);
         const int place = there ? find_place(keys, log, c) : 0;
         const T product = there ? term.a * b : constants<T>::one();
-        /* the last lane's column may already be after the segment */
+        /* the last lane's column may already be after the fragment */
         const bool some_longer = __ballot_sync(all_lanes, there && tlane == width - 1 && term.length > width) != 0;
         for (int t = 0; t < teams; t++) {
             if (there && team == t)
@@ -260,19 +261,19 @@ __device__ __forceinline__ void add_to_segment(const numeric_job<T> &j, const ta
     }
 }
 
-/* The sums of segment `task`. Called by a warp. */
+/* The sums of fragment `task`. Called by a warp. */
 template <typename T>
-__device__ __forceinline__ void sum_segment(const numeric_job<T> &j, int64_t task, warp_memory<T> *memory)
+__device__ __forceinline__ void sum_fragment(const numeric_job<T> &j, int64_t task, warp_memory<T> *memory)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
-    const segment s = j.segments[task];
+    const fragment s = j.fragments[task];
     const assignment mine = {5, lane, 0, true, s.row};
     const int64_t left = j.row_ptr[row_of(s.row) + 1] - s.begin;
     const int n = left < capacity(LEVELS - 1) ? (int)left : capacity(LEVELS - 1);
     const row_of_a row = entries_of(j, s.row);
     const int log = make_table(j, mine, s.begin, n, memory->keys, memory->sums);
     const columns within = {j.col[s.begin], j.col[s.begin + n - 1]};
-    chunks list = {s.filter, (int)filter_words(row.entries), -warp_lanes, 0};
+    batches list = {s.filter, (int)filter_words(row.entries), -warp_lanes, 0};
     __syncwarp();
     int64_t base = list.filter != nullptr ? list.next(0) : 0;
     taken<T> entries = take<true>(j, row, (int)base + lane, within);
@@ -285,8 +286,8 @@ __device__ __forceinline__ void sum_segment(const numeric_job<T> &j, int64_t tas
         __syncwarp();
         base = after < row.entries ? after : (int64_t)row.entries;
         entries = take<true>(j, row, (int)base + lane, within);
-        add_to_segment(j, now, memory->order, __popc(there), width_log_of(s.row), log, within, memory->keys,
-                       memory->sums);
+        add_to_fragment(j, now, memory->order, __popc(there), width_log_of(s.row), log, within, memory->keys,
+                        memory->sums);
         __syncwarp(); /* order changes */
     }
     for (int i = lane; i < n; i += warp_lanes)
@@ -377,7 +378,7 @@ __device__ __forceinline__ void sum_rows_of_task(const numeric_job<T> &j, int64_
     __syncwarp();
 }
 
-/* The sums of all segments and of the rows of the lists. */
+/* The sums of all fragments and of the rows of the lists. */
 template <typename T>
 __global__ void __launch_bounds__(BLOCK, least_blocks<T>) sum_rows(numeric_job<T> j, int64_t tasks)
 {
@@ -385,10 +386,10 @@ __global__ void __launch_bounds__(BLOCK, least_blocks<T>) sum_rows(numeric_job<T
     const int warp = (int)threadIdx.x / warp_lanes;
     for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < tasks;
          task += (int64_t)gridDim.x * BLOCK_WARPS) {
-        if (task < j.segment_count)
-            sum_segment(j, task, &memory_of_warps[warp]);
+        if (task < j.fragment_count)
+            sum_fragment(j, task, &memory_of_warps[warp]);
         else
-            sum_rows_of_task(j, task - j.segment_count, &memory_of_warps[warp]);
+            sum_rows_of_task(j, task - j.fragment_count, &memory_of_warps[warp]);
     }
 }
 

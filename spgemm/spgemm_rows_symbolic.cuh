@@ -13,8 +13,8 @@
  *              all blocks have a row together, and the bitmap is in global memory. For a row with
  *              very many products.
  *
- * Each segment of a huge row gets a filter: which entries of A have products in it (mark_filter).
- * So the numeric phase does not search the rows of B of all entries for each segment.
+ * Each fragment of a huge row gets a filter: which entries of A have products in it (mark_filter).
+ * So the numeric phase does not search the rows of B of all entries for each fragment.
  *
  * Sources: K. E. Batcher, "Sorting networks and their applications", AFIPS 1968.
  *
@@ -1028,26 +1028,26 @@ __global__ void __launch_bounds__(block_threads) measure_huge(huge_row *huge, in
         huge[i].n = row_ptr[huge[i].row + 1] - row_ptr[huge[i].row];
 }
 
-/* Words of the filter of a segment. */
+/* Words of the filter of a fragment. */
 __host__ __device__ inline int64_t filter_words(int64_t entries)
 {
     return (entries + warp_lanes * 32 - 1) / (warp_lanes * 32);
 }
 
-/* Writes the segments of a huge row. filter: of its first segment, the others follow; NULL: there
+/* Writes the fragments of a huge row. filter: of its first fragment, the others follow; NULL: there
  * are none. */
 __global__ void __launch_bounds__(block_threads)
-    list_huge(huge_row h, const int64_t *row_ptr, const unsigned *filter, segment *segments)
+    list_huge(huge_row h, const int64_t *row_ptr, const unsigned *filter, fragment *fragments)
 {
-    const int64_t count = segments_of(h.n);
+    const int64_t count = fragments_of(h.n);
     for (int64_t s = (int64_t)blockIdx.x * block_threads + threadIdx.x; s < count;
          s += (int64_t)gridDim.x * block_threads)
-        segments[s] = {make_item(h.row, width_in_segment(h.width_log < 5 ? h.width_log : 5, count)),
-                       row_ptr[h.row] + s * capacity(LEVELS - 1),
-                       filter != nullptr ? filter + s * filter_words(h.entries) : nullptr};
+        fragments[s] = {make_item(h.row, width_in_fragment(h.width_log < 5 ? h.width_log : 5, count)),
+                        row_ptr[h.row] + s * capacity(LEVELS - 1),
+                        filter != nullptr ? filter + s * filter_words(h.entries) : nullptr};
 }
 
-/* Sets the bits of the filters of a huge row's segments. They are 0 before. SHARED: as for
+/* Sets the bits of the filters of a huge row's fragments. They are 0 before. SHARED: as for
  * for_huge, after mark_huge. */
 template <bool SHARED>
 __global__ void __launch_bounds__(block_threads)
@@ -1055,8 +1055,8 @@ __global__ void __launch_bounds__(block_threads)
 {
     const int64_t words = filter_words(h.entries), begin = m.a.offset(h.row), from = row_ptr[h.row];
     for_huge<SHARED>(m, h, wide, false, [=](int64_t k, int32_t c) {
-        /* the last segment that does not begin after the column */
-        int64_t low = 0, high = segments_of(h.n) - 1;
+        /* the last fragment that does not begin after the column */
+        int64_t low = 0, high = fragments_of(h.n) - 1;
         while (low < high) {
             const int64_t middle = low + (high - low + 1) / 2;
             if (col[from + middle * capacity(LEVELS - 1)] <= c)
@@ -1064,8 +1064,8 @@ __global__ void __launch_bounds__(block_threads)
             else
                 high = middle - 1;
         }
-        const int64_t chunk = (k - begin) / warp_lanes;
-        set_bit<false>(&filter[low * words + chunk / 32], (unsigned)(chunk & 31));
+        const int64_t batch = (k - begin) / warp_lanes;
+        set_bit<false>(&filter[low * words + batch / 32], (unsigned)(batch & 31));
     });
 }
 

@@ -51,14 +51,14 @@ enum {
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 #define VALUE_(NAME, name, value, ...) SPMV_##NAME,
-static const spmv_type types[] = {SPMV_TYPE_LIST(VALUE_, )};
-static const spmv_op ops[] = {SPMV_OP_LIST(VALUE_, )};
+static const spmv_type types[] = {SPMV_TYPES(VALUE_, )};
+static const spmv_op ops[] = {SPMV_OPERATORS(VALUE_, )};
 #undef VALUE_
 #define VALUE_(NAME, name, value, ...) SPMV_MAP_##NAME,
-static const spmv_function functions[] = {SPMV_FUNCTION_LIST(VALUE_, )};
+static const spmv_function functions[] = {SPMV_FUNCTIONS(VALUE_, )};
 #undef VALUE_
 #define VALUE_(NAME, name, value, ...) SPMV_IS_##NAME,
-static const spmv_predicate predicates[] = {SPMV_PREDICATE_LIST(VALUE_, )};
+static const spmv_predicate predicates[] = {SPMV_PREDICATES(VALUE_, )};
 #undef VALUE_
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 

@@ -140,11 +140,16 @@ spmv_status place_settle(struct place *place, bool gpu, const char *why)
     return st;
 }
 
+bool place_may_have_gpu(const struct options *o)
+{
+    return o->backend == SPMV_BACKEND_AUTO &&
+           (spmv_backend_built(SPMV_BACKEND_CUDA) || fault_text(FAULT_CUDA_BUILT) != NULL);
+}
+
 static spmv_status run_here(const struct options *o, place_work *work, const struct wish *wish)
 {
     struct place place = {.o = o};
-    const bool built = spmv_backend_built(SPMV_BACKEND_CUDA) || fault_text(FAULT_CUDA_BUILT) != NULL;
-    place.open = wish->settles && o->backend == SPMV_BACKEND_AUTO && built;
+    place.open = wish->settles && place_may_have_gpu(o);
     spmv_status st = open_context(o, place.open ? SPMV_BACKEND_OMP : o->backend, &place.ctx);
     if (st == SPMV_OK && !place.open)
         note_reason(&place);

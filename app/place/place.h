@@ -59,6 +59,9 @@ spmv_status place_run(const struct options *o, place_refuse *refuse, place_work 
 
 bool place_on_ranks(const struct place *place);
 
+/* Whether --backend auto may find a GPU: the build has CUDA. */
+bool place_may_have_gpu(const struct options *o);
+
 /* Whether the backend is still open: the context is on the CPU so far, and CUDA is not started. That
  * is so only if wish->settles, under --backend auto, in a build with CUDA. */
 bool place_is_open(const struct place *place);

@@ -131,28 +131,42 @@ static bool wants_amg(const struct options *o)
     return choice_is_auto(o->precond) && (o->near_null != NULL || o->coordinates != NULL);
 }
 
+/* named: memory for the name in cpu_only. */
+static struct solve_facts facts_of(const struct options *o, const spmv_csr *a, spmv_type type, int columns,
+                                   bool symmetric, int threads, char *named, size_t size)
+{
+    const struct values values = look_at_values(a, threads);
+    return (struct solve_facts){.rows = a->rows,
+                                .entries = a->nnz,
+                                .matrix_bytes = a->val != NULL ? (int)spmv_type_size(a->type) : 0,
+                                .vector_bytes = (int)spmv_type_size(type),
+                                .columns = columns,
+                                .symmetric = symmetric,
+                                .indefinite = is_indefinite(a, &values),
+                                .heaviest = values.heaviest,
+                                .solver = o->solver,
+                                .precond = wants_amg(o) ? "amg" : o->precond,
+                                .most_steps = o->max_iterations,
+                                .threads = threads,
+                                .cpu_only = cpu_only(o, named, size)};
+}
+
+struct solve_place solve_place_of(const struct options *o, const spmv_csr *a, spmv_type type, bool symmetric,
+                                  int threads)
+{
+    char named[80];
+    const struct solve_facts facts = facts_of(o, a, type, 1, symmetric, threads, named, sizeof named);
+    return solve_place(&facts);
+}
+
 spmv_status job_decide(const struct job *job)
 {
     struct place *const place = job->place;
-    const struct options *const o = job->o;
-    const spmv_csr *const a = &job->in.view;
     char named[80];
     if (!place_is_open(place))
         return SPMV_OK;
-    const struct values values = look_at_values(a, spmv_context_threads(place->ctx));
-    const struct solve_facts facts = {.rows = a->rows,
-                                      .entries = a->nnz,
-                                      .matrix_bytes = a->val != NULL ? (int)spmv_type_size(a->type) : 0,
-                                      .vector_bytes = (int)spmv_type_size(job->type),
-                                      .columns = job->columns,
-                                      .symmetric = job_is_symmetric(job),
-                                      .indefinite = is_indefinite(a, &values),
-                                      .heaviest = values.heaviest,
-                                      .solver = o->solver,
-                                      .precond = wants_amg(o) ? "amg" : o->precond,
-                                      .most_steps = o->max_iterations,
-                                      .threads = spmv_context_threads(place->ctx),
-                                      .cpu_only = cpu_only(o, named, sizeof named)};
+    const struct solve_facts facts = facts_of(job->o, &job->in.view, job->type, job->columns, job_is_symmetric(job),
+                                              spmv_context_threads(place->ctx), named, sizeof named);
     const struct solve_place choice = solve_place(&facts);
     if (facts.cpu_only == NULL)
         remark(LEVEL_VERBOSE, "estimates for %s, with %.0f steps: %.3g ms on the CPU, %.3g ms with the start of a GPU",

@@ -9,6 +9,7 @@
 #include "app/input.h"
 #include "app/product.h"
 #include "app/solve/solve.h"
+#include "app/solve/solve_place.h"
 
 struct job {
     struct place *place;
@@ -85,6 +86,10 @@ bool job_decides(const struct options *o);
 /* --backend auto: stays on the CPU, or opens the context again on a GPU. Once the matrix is loaded and
  * the number of right-hand sides is known. */
 spmv_status job_decide(const struct job *job);
+
+/* What that takes for a matrix with one right-hand side, for spmv info. threads: of the CPU. */
+struct solve_place solve_place_of(const struct options *o, const spmv_csr *a, spmv_type type, bool symmetric,
+                                  int threads);
 
 /* ---------------------------------------------------------------- solve_attempt.c */
 

@@ -20,6 +20,7 @@ OPERATION_LIST(DECLARE)
 #define ADDRESS(name) &operation_##name,
 static const struct operation *const operations[] = {OPERATION_LIST(ADDRESS) NULL};
 #undef ADDRESS
+NAMES_HOLD(sizeof operations / sizeof operations[0]);
 
 const struct operation *operation_at(int index)
 {

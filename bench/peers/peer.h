@@ -26,7 +26,7 @@ enum { PEER_ABI = 7 };
 #define PEER_COUNT_INTEGER_
 #define PEER_COUNT_REAL_ +1
 #define PEER_COUNT_TUPLE_
-enum { PEER_REAL_TYPES = 0 SPMV_TYPE_LIST(PEER_COUNT_, ) };
+enum { PEER_REAL_TYPES = 0 SPMV_TYPES(PEER_COUNT_, ) };
 static_assert(PEER_REAL_TYPES == 2, "modules handle f32 and f64");
 
 /* The operations. Scans are inclusive and use the sum. */

@@ -3,7 +3,7 @@
  *   TYPED(name)        a function name for this type: NAMED(name, type), which the includer defines
  *   IS_REAL, IS_TUPLE  0 or 1
  *
- * The preprocessor cannot include a file for each element of a list, so the types of SPMV_TYPE_LIST
+ * The preprocessor cannot include a file for each element of a list, so the types of SPMV_TYPES
  * are repeated in each_integer.h, each_real.h, each_type.h and each_pair.h. A missing type is a
  * compile error: the table generated from the list (ops.h) then names a function that does not
  * exist.

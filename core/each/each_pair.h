@@ -1,4 +1,4 @@
-/* Includes TEMPLATE once for each pair of operator and type of SPMV_PAIR_LIST: see each_number.h.
+/* Includes TEMPLATE once for each pair of operator and type of SPMV_OPERATOR_PAIRS: see each_number.h.
  * TYPED(name) is name_add_f64 or the like. IS_SUM: 1 if the operator is add, else 0.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

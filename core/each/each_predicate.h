@@ -1,4 +1,4 @@
-/* Includes TEMPLATE once for each pair of predicate and type of SPMV_PREDICATE_PAIR_LIST: see
+/* Includes TEMPLATE once for each pair of predicate and type of SPMV_PREDICATE_PAIRS: see
  * each_number.h. TYPED(name) is name_less_f64 or the like.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,4 +1,4 @@
-/* Includes TEMPLATE once for each type of SPMV_TYPE_LIST: see each_number.h. TYPED(name) is
+/* Includes TEMPLATE once for each type of SPMV_TYPES: see each_number.h. TYPED(name) is
  * name_f64 or the like.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -53,7 +53,7 @@ static inline bool flag_bit(const uint32_t *bits, int64_t i)
     {                                                                                                                  \
         return SPMV_TEST_##NAME##_##CLASS(a, s);                                                                       \
     }
-SPMV_PREDICATE_PAIR_LIST(FILTER_DEFINE_)
+SPMV_PREDICATE_PAIRS(FILTER_DEFINE_)
 #undef FILTER_DEFINE_
 #endif
 

@@ -17,7 +17,7 @@
 /* Storage for one element of any type. */
 #define LOOPS_MEMBER_(NAME, name, value, T, CLASS, ARG) T name;
 union any_element {
-    SPMV_TYPE_LIST(LOOPS_MEMBER_, )
+    SPMV_TYPES(LOOPS_MEMBER_, )
 };
 #undef LOOPS_MEMBER_
 

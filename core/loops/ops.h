@@ -25,7 +25,7 @@
     {                                                                                                                  \
         return SPMV_ID_##OP##_##CLASS(T);                                                                              \
     }
-SPMV_PAIR_LIST(OPS_DEFINE_)
+SPMV_OPERATOR_PAIRS(OPS_DEFINE_)
 #undef OPS_DEFINE_
 
 #define OPS_DEFINE_(FN, fn, TYPE, type, T, CLASS)                                                                      \
@@ -33,7 +33,7 @@ SPMV_PAIR_LIST(OPS_DEFINE_)
     {                                                                                                                  \
         return SPMV_MAP_##FN##_##CLASS(T, a);                                                                          \
     }
-SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
+SPMV_FUNCTION_PAIRS(OPS_DEFINE_)
 #undef OPS_DEFINE_
 
 /* Tables by operator (or map function, or predicate) and type. Each entry that exists is
@@ -41,17 +41,17 @@ SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
  * every pair of the lists. */
 #define PAIR_TABLE                                                                                                     \
     {                                                                                                                  \
-        SPMV_PAIR_LIST(PAIR_ROW_)                                                                                      \
+        SPMV_OPERATOR_PAIRS(PAIR_ROW_)                                                                                 \
     }
 #define PAIR_ROW_(OP, op, TYPE, type, T, CLASS) [SPMV_##OP][SPMV_##TYPE] = ENTRY(op##_##type),
 #define FUNCTION_TABLE                                                                                                 \
     {                                                                                                                  \
-        SPMV_FUNCTION_PAIR_LIST(FUNCTION_ROW_)                                                                         \
+        SPMV_FUNCTION_PAIRS(FUNCTION_ROW_)                                                                             \
     }
 #define FUNCTION_ROW_(FN, fn, TYPE, type, T, CLASS) [SPMV_MAP_##FN][SPMV_##TYPE] = ENTRY(fn##_##type),
 #define PREDICATE_TABLE                                                                                                \
     {                                                                                                                  \
-        SPMV_PREDICATE_PAIR_LIST(PREDICATE_ROW_)                                                                       \
+        SPMV_PREDICATE_PAIRS(PREDICATE_ROW_)                                                                           \
     }
 #define PREDICATE_ROW_(NAME, name, TYPE, type, T, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = ENTRY(name##_##type),
 
@@ -59,16 +59,16 @@ SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
  * values, the real types. */
 #define TYPE_TABLE(name)                                                                                               \
     {                                                                                                                  \
-        SPMV_TYPE_LIST(TYPE_ROW_, name)                                                                                \
+        SPMV_TYPES(TYPE_ROW_, name)                                                                                    \
     }
 #define TYPE_ROW_(TYPE, type, value, T, CLASS, NAME) [SPMV_##TYPE] = NAME##_##type,
 #define VALUE_TABLE(name)                                                                                              \
     {                                                                                                                  \
-        SPMV_NUMBER_LIST(TYPE_ROW_, name) SPMV_COMPLEX_LIST(TYPE_ROW_, name)                                           \
+        SPMV_NUMBER_TYPES(TYPE_ROW_, name) SPMV_COMPLEX_TYPES(TYPE_ROW_, name)                                         \
     }
 #define REAL_TABLE(name)                                                                                               \
     {                                                                                                                  \
-        SPMV_TYPE_LIST(REAL_ROW_, name)                                                                                \
+        SPMV_TYPES(REAL_ROW_, name)                                                                                    \
     }
 #define REAL_ROW_(TYPE, type, value, T, CLASS, NAME) REAL_ROW_##CLASS##_(TYPE, type, NAME)
 #define REAL_ROW_REAL_(TYPE, type, NAME) [SPMV_##TYPE] = NAME##_##type,

@@ -8,19 +8,20 @@
 #include "formats/coo/counting.h"
 #include "formats/coo/rows.h"
 
-/* A range of entries of one chunk. */
+/* A range of entries of one portion. */
 struct range {
-    const struct coo_chunk *chunk;
+    const struct coo_portion *portion;
     int64_t first, end;
 };
 
-/* The part of share p that lies in this chunk. The chunk's first entry has number offset in the
+/* The part of share p that lies in this portion. The portion's first entry has number offset in the
  * list. */
-static struct range range_of(const struct counting *counting, int64_t p, const struct coo_chunk *chunk, int64_t offset)
+static struct range range_of(const struct counting *counting, int64_t p, const struct coo_portion *portion,
+                             int64_t offset)
 {
-    return (struct range){.chunk = chunk,
+    return (struct range){.portion = portion,
                           .first = max_i64(0, counting_first(counting, p) - offset),
-                          .end = min_i64(chunk->n, counting_first(counting, p + 1) - offset)};
+                          .end = min_i64(portion->n, counting_first(counting, p + 1) - offset)};
 }
 
 /* Adds the entries of the range to the counts of their rows. Returns the number of entries
@@ -29,11 +30,11 @@ static int64_t count_rows(const struct coo *coo, struct range s, int64_t *count)
 {
     int64_t stored = 0;
     for (int64_t k = s.first; k < s.end; k++) {
-        const int64_t row = offset_at(s.chunk->row, coo->row_bits, k);
+        const int64_t row = offset_at(s.portion->row, coo->row_bits, k);
         count[row]++;
         stored++;
-        if (coo->mirror != COO_MIRROR_NONE && row != s.chunk->col[k]) {
-            count[s.chunk->col[k]]++;
+        if (coo->mirror != COO_MIRROR_NONE && row != s.portion->col[k]) {
+            count[s.portion->col[k]]++;
             stored++;
         }
     }
@@ -48,14 +49,14 @@ static int64_t count_rows(const struct coo *coo, struct range s, int64_t *count)
     {                                                                                                                  \
         ((T *)to)[i] = NEGATED_##CLASS(name, T, ((T *)to)[i]);                                                         \
     }
-SPMV_NUMBER_LIST(DEFINE, )
-SPMV_COMPLEX_LIST(DEFINE, )
+SPMV_NUMBER_TYPES(DEFINE, )
+SPMV_COMPLEX_TYPES(DEFINE, )
 #undef DEFINE
 
 static void negate(spmv_type type, void *val, int64_t i)
 {
 #define ROW(NAME, name, value, T, CLASS, ARG) [value] = negate_##name,
-    static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
+    static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_NUMBER_TYPES(ROW, ) SPMV_COMPLEX_TYPES(ROW, )};
 #undef ROW
     run[type](val, i);
 }
@@ -73,16 +74,16 @@ static void conjugate(spmv_type type, void *val, int64_t i)
 static inline void move_sized(const struct coo *coo, struct range s, int64_t *next, spmv_matrix *m, size_t size)
 {
     for (int64_t k = s.first; k < s.end; k++) {
-        const int64_t row = offset_at(s.chunk->row, coo->row_bits, k);
-        const int32_t col = s.chunk->col[k];
+        const int64_t row = offset_at(s.portion->row, coo->row_bits, k);
+        const int32_t col = s.portion->col[k];
         const int64_t at = next[row]++;
         m->col[at] = col;
-        copy_value(m->val, at, s.chunk->val, k, size);
+        copy_value(m->val, at, s.portion->val, k, size);
         if (coo->mirror == COO_MIRROR_NONE || row == col)
             continue;
         const int64_t mirrored = next[col]++;
         m->col[mirrored] = (int32_t)row;
-        copy_value(m->val, mirrored, s.chunk->val, k, size);
+        copy_value(m->val, mirrored, s.portion->val, k, size);
         if (coo->mirror == COO_MIRROR_NEGATED && size > 0)
             negate(m->type, m->val, mirrored);
         else if (coo->mirror == COO_MIRROR_CONJUGATE)
@@ -101,15 +102,15 @@ static int64_t count_share(const struct coo *coo, const struct counting *countin
     int64_t stored = 0;
     if (counting->bins > 0)
         memset(count, 0, (size_t)counting->bins * sizeof *count);
-    for (int64_t c = 0, offset = 0; c < coo->chunks; offset += coo->chunk[c++].n)
-        stored += count_rows(coo, range_of(counting, p, &coo->chunk[c], offset), count);
+    for (int64_t c = 0, offset = 0; c < coo->portions; offset += coo->portion[c++].n)
+        stored += count_rows(coo, range_of(counting, p, &coo->portion[c], offset), count);
     return stored;
 }
 
 static void move_share(const struct coo *coo, const struct counting *counting, int64_t p, spmv_matrix *m)
 {
-    for (int64_t c = 0, offset = 0; c < coo->chunks; offset += coo->chunk[c++].n)
-        move(coo, range_of(counting, p, &coo->chunk[c], offset), counting_of(counting, p), m);
+    for (int64_t c = 0, offset = 0; c < coo->portions; offset += coo->portion[c++].n)
+        move(coo, range_of(counting, p, &coo->portion[c], offset), counting_of(counting, p), m);
 }
 
 /* Sorts the entries by row, in list order within a row. */
@@ -120,8 +121,8 @@ static spmv_status sort_by_row(spmv_context *ctx, const struct coo *coo, spmv_ma
     struct counting counting = {.counts = NULL};
     int64_t entries = 0, stored = 0;
     const int64_t entry_bytes = (int64_t)(sizeof(int32_t) + value_size(coo->type, coo->pattern));
-    for (int64_t c = 0; c < coo->chunks; c++)
-        entries += coo->chunk[c].n;
+    for (int64_t c = 0; c < coo->portions; c++)
+        entries += coo->portion[c].n;
     TRY(counting_begin(ctx, entries, coo->rows, entries * entry_bytes, &counting));
 #pragma omp parallel for num_threads((int)counting.shares) schedule(static, 1) reduction(+ : stored)
     for (int64_t p = 0; p < counting.shares; p++)
@@ -207,14 +208,14 @@ spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64_t cols, 
     st = check_indices(ctx, rows, cols, nnz, host_row, host_col);
     if (st != SPMV_OK)
         return st;
-    const struct coo_chunk chunk = {.n = nnz, .row = host_row, .col = host_col, .val = host_val};
+    const struct coo_portion portion = {.n = nnz, .row = host_row, .col = host_col, .val = host_val};
     const struct coo coo = {.rows = rows,
                             .cols = cols,
                             .type = type,
                             .pattern = host_val == NULL,
                             .row_bits = 64,
                             .mirror = COO_MIRROR_NONE,
-                            .chunks = 1,
-                            .chunk = &chunk};
+                            .portions = 1,
+                            .portion = &portion};
     return coo_to_matrix(ctx, &coo, matrix, duplicates);
 }

@@ -1,7 +1,7 @@
 /* Converts coordinate entries to CSR, for files of formats/ and formats/io/.
  *
- * The entries come in chunks, for example one per parser thread. The chunks in order form one list;
- * "list order" below means the order in it. The arrays of a chunk are only read.
+ * The entries come in portions, for example one per parser thread. The portions in order form one
+ * list; "list order" below means the order in it. The arrays of a portion are only read.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef COO_H
@@ -9,7 +9,7 @@
 
 #include "formats/matrix_internal.h"
 
-struct coo_chunk {
+struct coo_portion {
     int64_t n;
     const void *row;    /* n rows of row_bits bits, signed */
     const int32_t *col; /* n columns */
@@ -26,8 +26,8 @@ struct coo {
     bool pattern;
     int row_bits; /* 32 or 64 */
     enum coo_mirror mirror;
-    int64_t chunks;
-    const struct coo_chunk *chunk;
+    int64_t portions;
+    const struct coo_portion *portion;
 };
 
 /* Makes the matrix of the entries. Columns are sorted in each row. Entries at the same position are
@@ -37,7 +37,7 @@ struct coo {
  * Every index must be valid (0 <= row < rows, 0 <= col < cols); the caller checks this. *duplicates
  * (may be NULL): the number of entries that were added to another one; an entry and its mirror
  * count once. The result does not depend on the number of threads or on how the list is cut into
- * chunks. Besides the entries, the function needs at most about twice the memory of the result.
+ * portions. Besides the entries, the function needs at most about twice the memory of the result.
  * Errors: SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (as matrix_allocate); *matrix is then NULL. */
 spmv_status coo_to_matrix(spmv_context *ctx, const struct coo *coo, spmv_matrix **matrix, int64_t *duplicates);
 

@@ -49,24 +49,24 @@ struct coo_block {
 };
 
 /* A large page of a group. */
-struct coo_chunk {
-    struct coo_chunk *next;
+struct coo_page {
+    struct coo_page *next;
     char *memory;
 };
 
 /* Memory for blocks, or for large pages. Only its pages are released early, not the slab. */
 struct coo_slab {
     struct coo_slab *next;
-    char *memory, *parts;     /* as allocated; the first block or large page in it */
-    int64_t size, used;       /* number of blocks or large pages */
-    struct coo_chunk chunk[]; /* one for each large page */
+    char *memory, *parts;   /* as allocated; the first block or large page in it */
+    int64_t size, used;     /* number of blocks or large pages */
+    struct coo_page page[]; /* one for each large page */
 };
 
 /* Buckets whose entries share large pages. */
 struct coo_group {
     pthread_mutex_t lock;
     char *next, *end; /* in the last page */
-    struct coo_chunk *chunks;
+    struct coo_page *pages;
     int64_t left; /* buckets not yet moved to the matrix */
     bool given_back;
 };
@@ -293,8 +293,8 @@ static bool add_slab(struct coo_buckets *buckets)
     const int64_t size = buckets->large_pages    ? SLAB_PAGES
                          : buckets->slab == NULL ? buckets->writers
                                                  : min_i64(2 * buckets->slab->size, SLAB_BLOCKS);
-    const int64_t chunks = buckets->large_pages ? size : 0;
-    struct coo_slab *const slab = malloc(sizeof *slab + (size_t)chunks * sizeof slab->chunk[0]);
+    const int64_t pages = buckets->large_pages ? size : 0;
+    struct coo_slab *const slab = malloc(sizeof *slab + (size_t)pages * sizeof slab->page[0]);
     void *memory = NULL;
     if (slab == NULL || host_alloc(NULL, size * part + page, "", &memory) != SPMV_OK) {
         free(slab);
@@ -315,7 +315,7 @@ static bool add_slab(struct coo_buckets *buckets)
 }
 
 /* The next free block or large page. */
-static char *next_part(struct coo_buckets *buckets, struct coo_chunk **chunk)
+static char *next_part(struct coo_buckets *buckets, struct coo_page **page)
 {
     char *part = NULL;
     pthread_mutex_lock(&buckets->lock);
@@ -324,7 +324,7 @@ static char *next_part(struct coo_buckets *buckets, struct coo_chunk **chunk)
         const int64_t number = slab->used++;
         part = slab->parts + number * (buckets->large_pages ? LARGE_PAGE : BLOCK);
         if (buckets->large_pages)
-            *chunk = &slab->chunk[number];
+            *page = &slab->page[number];
     }
     pthread_mutex_unlock(&buckets->lock);
     return part;
@@ -332,18 +332,18 @@ static char *next_part(struct coo_buckets *buckets, struct coo_chunk **chunk)
 
 static char *next_block(struct coo_buckets *buckets, int64_t bucket)
 {
-    struct coo_chunk *chunk = NULL;
+    struct coo_page *page = NULL;
     if (!buckets->large_pages)
-        return next_part(buckets, &chunk);
+        return next_part(buckets, &page);
     struct coo_group *const group = &buckets->group[bucket >> buckets->group_shift];
     char *block = NULL;
     pthread_mutex_lock(&group->lock);
     if (group->next == group->end) {
-        group->next = group->end = next_part(buckets, &chunk);
-        if (chunk != NULL) {
+        group->next = group->end = next_part(buckets, &page);
+        if (page != NULL) {
             group->end += LARGE_PAGE;
-            *chunk = (struct coo_chunk){group->chunks, group->next};
-            group->chunks = chunk;
+            *page = (struct coo_page){group->pages, group->next};
+            group->pages = page;
         }
     }
     if (group->next != group->end) {
@@ -532,8 +532,8 @@ static void release_bucket(struct coo_buckets *buckets, int64_t b)
     pthread_mutex_unlock(&buckets->lock);
     if (!last)
         return;
-    for (const struct coo_chunk *chunk = group->chunks; chunk != NULL; chunk = chunk->next)
-        madvise(chunk->memory, LARGE_PAGE, MADV_DONTNEED);
+    for (const struct coo_page *page = group->pages; page != NULL; page = page->next)
+        madvise(page->memory, LARGE_PAGE, MADV_DONTNEED);
     pthread_mutex_lock(&buckets->lock);
     group->given_back = true;
     while (buckets->groups_moved < buckets->groups && buckets->group[buckets->groups_moved].given_back)

@@ -19,7 +19,7 @@
 
 struct coo_block;
 struct coo_slab;
-struct coo_chunk;
+struct coo_page;
 struct coo_group;
 struct coo_tiles;
 

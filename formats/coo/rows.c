@@ -17,8 +17,8 @@
 enum { SHORT_ROW = 64, DIGIT_BITS = 8, BUCKETS = 1 << DIGIT_BITS };
 enum { VALUE_BYTES_MAX = 32 };
 #define VALUE_FITS(NAME, name, value, T, CLASS, ARG) _Static_assert(sizeof(T) <= VALUE_BYTES_MAX, "value too large");
-SPMV_TYPE_LIST(VALUE_FITS, )
-SPMV_COMPLEX_LIST(VALUE_FITS, )
+SPMV_TYPES(VALUE_FITS, )
+SPMV_COMPLEX_TYPES(VALUE_FITS, )
 #undef VALUE_FITS
 
 /* A thread's memory for its radix sorts; it only grows. */

@@ -15,6 +15,7 @@
 static const struct generator generators[] = {GENERATOR_LIST(ROW)};
 #undef ROW
 enum { GENERATORS = sizeof generators / sizeof generators[0] };
+NAMES_HOLD(GENERATORS);
 
 /* The generator whose name is the first length characters; NULL if there is none. */
 static const struct generator *find_generator(const char *name, size_t length)

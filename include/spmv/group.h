@@ -197,7 +197,7 @@ SPMV_API void spmv_group_matrix_destroy(spmv_group_matrix *matrix);
  *
  *   - A coordinate file in Matrix Market format: each rank parses the lines in its share of the
  *     bytes. If a rank cannot open the file under this path, or the text is packed or comes from
- *     standard input, rank 0 reads or unpacks it and sends pieces of text to the others.
+ *     standard input, rank 0 reads or unpacks it and sends portions of text to the others.
  *   - The binary format: each rank copies its rows from a map of the file.
  *   - Arrays, and files with a cache folder: rank 0 reads them alone, then sends each rank its
  *     rows.

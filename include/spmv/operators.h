@@ -53,7 +53,7 @@
  * x enters as {x, x, x, x}. If the empty sequence counts too, with sum 0, enter it as
  * {x, max(x, 0), max(x, 0), max(x, 0)}. Member best of a reduce is the maximum segment sum.
  * J. Bentley, "Programming pearls: algorithm design techniques", CACM 27(9), 1984. */
-#define SPMV_OP_LIST(X, ARG)                                                                                           \
+#define SPMV_OPERATORS(X, ARG)                                                                                         \
     X(ADD, add, 1, 1, 1, 1, 0, ARG)                                                                                    \
     X(MUL, mul, 2, 1, 1, 1, 0, ARG)                                                                                    \
     X(MIN, min, 3, 1, 1, 1, 0, ARG)                                                                                    \
@@ -63,7 +63,7 @@
     X(MAXSUM, maxsum, 7, 0, 0, 0, 1, ARG)
 
 #define SPMV_OP_ENUM_(NAME, name, value, commutes, INTEGER, REAL, TUPLE, ARG) SPMV_##NAME = value,
-typedef enum spmv_op { SPMV_OP_LIST(SPMV_OP_ENUM_, ) } spmv_op;
+typedef enum spmv_op { SPMV_OPERATORS(SPMV_OP_ENUM_, ) } spmv_op;
 #undef SPMV_OP_ENUM_
 
 enum { SPMV_OP_LIMIT = 32 };
@@ -123,7 +123,7 @@ enum { SPMV_OP_LIMIT = 32 };
  *   square      a * a           integer, real
  *   reciprocal  1 / a           real
  *   sqrt        square root     real */
-#define SPMV_FUNCTION_LIST(X, ARG)                                                                                     \
+#define SPMV_FUNCTIONS(X, ARG)                                                                                         \
     X(COPY, copy, 1, 1, 1, ARG)                                                                                        \
     X(NEG, neg, 2, 1, 1, ARG)                                                                                          \
     X(ABS, abs, 3, 1, 1, ARG)                                                                                          \
@@ -132,7 +132,7 @@ enum { SPMV_OP_LIMIT = 32 };
     X(SQRT, sqrt, 6, 0, 1, ARG)
 
 #define SPMV_FUNCTION_ENUM_(NAME, name, value, INTEGER, REAL, ARG) SPMV_MAP_##NAME = value,
-typedef enum spmv_function { SPMV_FUNCTION_LIST(SPMV_FUNCTION_ENUM_, ) } spmv_function;
+typedef enum spmv_function { SPMV_FUNCTIONS(SPMV_FUNCTION_ENUM_, ) } spmv_function;
 #undef SPMV_FUNCTION_ENUM_
 
 enum { SPMV_FUNCTION_LIMIT = 32 };
@@ -159,7 +159,7 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
  *   greater_equal  a >= s
  *
  * For a NaN (a or s) only not_equal is true. A NaN is nonzero. */
-#define SPMV_PREDICATE_LIST(X, ARG)                                                                                    \
+#define SPMV_PREDICATES(X, ARG)                                                                                        \
     X(LESS, less, 1, ARG)                                                                                              \
     X(LESS_EQUAL, less_equal, 2, ARG)                                                                                  \
     X(GREATER, greater, 3, ARG)                                                                                        \
@@ -169,7 +169,7 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
     X(NONZERO, nonzero, 7, ARG)
 
 #define SPMV_PREDICATE_ENUM_(NAME, name, value, ARG) SPMV_IS_##NAME = value,
-typedef enum spmv_predicate { SPMV_PREDICATE_LIST(SPMV_PREDICATE_ENUM_, ) } spmv_predicate;
+typedef enum spmv_predicate { SPMV_PREDICATES(SPMV_PREDICATE_ENUM_, ) } spmv_predicate;
 #undef SPMV_PREDICATE_ENUM_
 
 enum { SPMV_PREDICATE_LIMIT = 32 };
@@ -190,17 +190,16 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
 #define SPMV_TEST_NONZERO_REAL(a, s) ((void)(s), (a) != 0)
 
 /* ------------------------------------------- pairs, derived from the lists
- * SPMV_PAIR_LIST(X) expands X(OP, op, TYPE, type, C type, CLASS) for each operator and each type
- * that it takes. SPMV_FUNCTION_PAIR_LIST(X) and SPMV_PREDICATE_PAIR_LIST(X) do the same for map
+ * SPMV_OPERATOR_PAIRS(X) expands X(OP, op, TYPE, type, C type, CLASS) for each operator and each
+ * type that it takes. SPMV_FUNCTION_PAIRS(X) and SPMV_PREDICATE_PAIRS(X) do the same for map
  * functions and predicates. Code that expands the formulas above must include <math.h>. */
-#define SPMV_PAIR_LIST(X) SPMV_OP_LIST(SPMV_PAIRS_OF_OP_, X)
+#define SPMV_OPERATOR_PAIRS(X) SPMV_OPERATORS(SPMV_PAIRS_OF_OP_, X)
 #define SPMV_PAIRS_OF_OP_(OP, op, value, commutes, INTEGER, REAL, TUPLE, X)                                            \
-    SPMV_TYPE_LIST(SPMV_PAIR_, (X, OP, op, INTEGER, REAL, TUPLE))
-#define SPMV_FUNCTION_PAIR_LIST(X) SPMV_FUNCTION_LIST(SPMV_PAIRS_OF_FUNCTION_, X)
-#define SPMV_PAIRS_OF_FUNCTION_(FN, fn, value, INTEGER, REAL, X)                                                       \
-    SPMV_TYPE_LIST(SPMV_PAIR_, (X, FN, fn, INTEGER, REAL, 0))
-#define SPMV_PREDICATE_PAIR_LIST(X) SPMV_PREDICATE_LIST(SPMV_PAIRS_OF_PREDICATE_, X)
-#define SPMV_PAIRS_OF_PREDICATE_(IS, is, value, X) SPMV_TYPE_LIST(SPMV_PAIR_, (X, IS, is, 1, 1, 0))
+    SPMV_TYPES(SPMV_PAIR_, (X, OP, op, INTEGER, REAL, TUPLE))
+#define SPMV_FUNCTION_PAIRS(X) SPMV_FUNCTIONS(SPMV_PAIRS_OF_FUNCTION_, X)
+#define SPMV_PAIRS_OF_FUNCTION_(FN, fn, value, INTEGER, REAL, X) SPMV_TYPES(SPMV_PAIR_, (X, FN, fn, INTEGER, REAL, 0))
+#define SPMV_PREDICATE_PAIRS(X) SPMV_PREDICATES(SPMV_PAIRS_OF_PREDICATE_, X)
+#define SPMV_PAIRS_OF_PREDICATE_(IS, is, value, X) SPMV_TYPES(SPMV_PAIR_, (X, IS, is, 1, 1, 0))
 
 #define SPMV_PAIR_(TYPE, type, value, ctype, CLASS, ARG)                                                               \
     SPMV_PAIR_OF_CLASS_(SPMV_PAIR_##CLASS##_, CLASS, TYPE, type, ctype, SPMV_STRIP_ ARG)
@@ -219,6 +218,55 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
 #define SPMV_PICK_SECOND_(first, second, ...) SPMV_WHEN_##second##_
 #define SPMV_WHEN_0_(...)
 #define SPMV_WHEN_1_(...) __VA_ARGS__
+
+/* Old names, until 0.11: lists with more columns, which had no effect.
+ *
+ *   SPMV_OP_LIST(X, ARG)         X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG)
+ *   SPMV_FUNCTION_LIST(X, ARG)   X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG)
+ *   SPMV_PREDICATE_LIST(X, ARG)  as SPMV_FUNCTION_LIST
+ *   SPMV_PAIR_LIST(X)            X(OP, op, TYPE, type, C type, device type, CLASS), likewise
+ *                                SPMV_FUNCTION_PAIR_LIST and SPMV_PREDICATE_PAIR_LIST */
+#ifndef SPMV_NO_OLD_NAMES
+#define SPMV_OP_LIST(X, ARG) SPMV_OPERATORS(SPMV_OLD_OP_, (X, ARG))
+#define SPMV_OLD_OP_(NAME, name, value, commutes, i, r, t, X_ARG)                                                      \
+    SPMV_OLD_OP_OF_(NAME, name, value, commutes, i, r, SPMV_OLD_COMPLEX_##NAME##_, t, SPMV_STRIP_ X_ARG)
+#define SPMV_OLD_OP_OF_(...) SPMV_OLD_OP_ROW_(__VA_ARGS__)
+#define SPMV_OLD_OP_ROW_(NAME, name, value, commutes, i, r, c, t, X, ARG)                                              \
+    X(NAME, name, value, commutes, i, r, c, t, ARG)
+#define SPMV_OLD_COMPLEX_ADD_ 1
+#define SPMV_OLD_COMPLEX_MUL_ 1
+#define SPMV_OLD_COMPLEX_MIN_ 0
+#define SPMV_OLD_COMPLEX_MAX_ 0
+#define SPMV_OLD_COMPLEX_LAST_ 0
+#define SPMV_OLD_COMPLEX_COMPOSE_ 0
+#define SPMV_OLD_COMPLEX_MAXSUM_ 0
+#define SPMV_FUNCTION_LIST(X, ARG) SPMV_FUNCTIONS(SPMV_OLD_FUNCTION_, (X, ARG))
+#define SPMV_OLD_FUNCTION_(NAME, name, value, i, r, X_ARG)                                                             \
+    SPMV_OLD_FUNCTION_OF_(NAME, name, value, i, r, SPMV_OLD_COMPLEX_##NAME##_, SPMV_STRIP_ X_ARG)
+#define SPMV_OLD_FUNCTION_OF_(...) SPMV_OLD_FUNCTION_ROW_(__VA_ARGS__)
+#define SPMV_OLD_FUNCTION_ROW_(NAME, name, value, i, r, c, X, ARG) X(NAME, name, value, i, r, c, 0, ARG)
+#define SPMV_OLD_COMPLEX_COPY_ 1
+#define SPMV_OLD_COMPLEX_NEG_ 0
+#define SPMV_OLD_COMPLEX_ABS_ 0
+#define SPMV_OLD_COMPLEX_SQUARE_ 0
+#define SPMV_OLD_COMPLEX_RECIPROCAL_ 0
+#define SPMV_OLD_COMPLEX_SQRT_ 0
+#define SPMV_PREDICATE_LIST(X, ARG) SPMV_PREDICATES(SPMV_OLD_PREDICATE_, (X, ARG))
+#define SPMV_OLD_PREDICATE_(NAME, name, value, X_ARG)                                                                  \
+    SPMV_OLD_FUNCTION_OF_(NAME, name, value, 1, 1, 0, SPMV_STRIP_ X_ARG)
+#define SPMV_PAIR_LIST(X) SPMV_OPERATORS(SPMV_OLD_PAIRS_OF_OP_, X)
+#define SPMV_OLD_PAIRS_OF_OP_(OP, op, value, commutes, i, r, t, X)                                                     \
+    SPMV_TYPES(SPMV_PAIR_, (SPMV_OLD_PAIR_, OP, (op, X), i, r, t))
+#define SPMV_FUNCTION_PAIR_LIST(X) SPMV_FUNCTIONS(SPMV_OLD_PAIRS_OF_FUNCTION_, X)
+#define SPMV_OLD_PAIRS_OF_FUNCTION_(FN, fn, value, i, r, X)                                                            \
+    SPMV_TYPES(SPMV_PAIR_, (SPMV_OLD_PAIR_, FN, (fn, X), i, r, 0))
+#define SPMV_PREDICATE_PAIR_LIST(X) SPMV_PREDICATES(SPMV_OLD_PAIRS_OF_PREDICATE_, X)
+#define SPMV_OLD_PAIRS_OF_PREDICATE_(IS, is, value, X) SPMV_TYPES(SPMV_PAIR_, (SPMV_OLD_PAIR_, IS, (is, X), 1, 1, 0))
+#define SPMV_OLD_PAIR_(OP, op_X, TYPE, type, ctype, CLASS)                                                             \
+    SPMV_OLD_PAIR_OF_(SPMV_STRIP_ op_X, OP, TYPE, type, ctype, CLASS)
+#define SPMV_OLD_PAIR_OF_(...) SPMV_OLD_PAIR_ROW_(__VA_ARGS__)
+#define SPMV_OLD_PAIR_ROW_(op, X, OP, TYPE, type, ctype, CLASS) X(OP, op, TYPE, type, ctype, ctype, CLASS)
+#endif
 
 SPMV_BEGIN_DECLS
 

@@ -125,7 +125,7 @@ typedef struct spmv_segsum_f64 {
  * X(NAME, name, value, C type, CLASS, ARG). CLASS is INTEGER, REAL or TUPLE (of complex types:
  * COMPLEX) and decides which operators apply (operators.h). ARG is passed through unchanged. Values
  * never change and are less than SPMV_TYPE_LIMIT. */
-#define SPMV_TYPE_LIST(X, ARG)                                                                                         \
+#define SPMV_TYPES(X, ARG)                                                                                             \
     X(I32, i32, 1, int32_t, INTEGER, ARG)                                                                              \
     X(I64, i64, 2, int64_t, INTEGER, ARG)                                                                              \
     X(F32, f32, 3, float, REAL, ARG)                                                                                   \
@@ -135,12 +135,12 @@ typedef struct spmv_segsum_f64 {
 
 /* The complex types, in lines of the same form. Matrices, vectors and products take them;
  * primitives (primitives.h) do not. */
-#define SPMV_COMPLEX_LIST(X, ARG)                                                                                      \
+#define SPMV_COMPLEX_TYPES(X, ARG)                                                                                     \
     X(C64, c64, 8, spmv_c64, COMPLEX, ARG)                                                                             \
     X(C128, c128, 5, spmv_c128, COMPLEX, ARG)
 
-/* SPMV_TYPE_LIST without the tuples: the types of numbers that primitives take. */
-#define SPMV_NUMBER_LIST(X, ARG) SPMV_TYPE_LIST(SPMV_NUMBER_, (X, ARG))
+/* SPMV_TYPES without the tuples: the types of numbers that primitives take. */
+#define SPMV_NUMBER_TYPES(X, ARG) SPMV_TYPES(SPMV_NUMBER_, (X, ARG))
 #define SPMV_NUMBER_(NAME, name, value, ctype, CLASS, X_ARG)                                                           \
     SPMV_NUMBER_OF_CLASS_(SPMV_NUMBER_##CLASS##_, NAME, name, value, ctype, CLASS, SPMV_STRIP_ X_ARG)
 #define SPMV_NUMBER_OF_CLASS_(PICK, ...) PICK(__VA_ARGS__)
@@ -149,11 +149,23 @@ typedef struct spmv_segsum_f64 {
 #define SPMV_NUMBER_TUPLE_(NAME, name, value, ctype, CLASS, X, ARG)
 #define SPMV_STRIP_(...) __VA_ARGS__
 
+/* Old names, until 0.11: the same lists with a column more, the device type, which is the C type.
+ * X(NAME, name, value, C type, device type, CLASS, ARG). */
+#ifndef SPMV_NO_OLD_NAMES
+#define SPMV_TYPE_LIST(X, ARG) SPMV_TYPES(SPMV_OLD_TYPE_, (X, ARG))
+#define SPMV_COMPLEX_LIST(X, ARG) SPMV_COMPLEX_TYPES(SPMV_OLD_TYPE_, (X, ARG))
+#define SPMV_NUMBER_LIST(X, ARG) SPMV_NUMBER_TYPES(SPMV_OLD_TYPE_, (X, ARG))
+#define SPMV_OLD_TYPE_(NAME, name, value, ctype, CLASS, X_ARG)                                                         \
+    SPMV_OLD_TYPE_OF_(NAME, name, value, ctype, CLASS, SPMV_STRIP_ X_ARG)
+#define SPMV_OLD_TYPE_OF_(...) SPMV_OLD_TYPE_ROW_(__VA_ARGS__)
+#define SPMV_OLD_TYPE_ROW_(NAME, name, value, ctype, CLASS, X, ARG) X(NAME, name, value, ctype, ctype, CLASS, ARG)
+#endif
+
 /* SPMV_TYPE_DEFAULT (0) in an option: the library chooses the type. */
 #define SPMV_TYPE_ENUM_(NAME, name, value, ctype, CLASS, ARG) SPMV_##NAME = value,
 typedef enum spmv_type {
     SPMV_TYPE_DEFAULT = 0,
-    SPMV_TYPE_LIST(SPMV_TYPE_ENUM_, ) SPMV_COMPLEX_LIST(SPMV_TYPE_ENUM_, )
+    SPMV_TYPES(SPMV_TYPE_ENUM_, ) SPMV_COMPLEX_TYPES(SPMV_TYPE_ENUM_, )
 } spmv_type;
 #undef SPMV_TYPE_ENUM_
 

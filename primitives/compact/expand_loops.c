@@ -18,7 +18,7 @@ typedef void outputs_loop(const struct expansion *e, int64_t i, int64_t from, in
         }                                                                                                              \
     }
 #define DEFINE(NAME, name, value, T, CLASS, ARG) DEFINE_OUTPUTS(copies_##name, T, e->out, ((const T *)e->in)[i])
-SPMV_TYPE_LIST(DEFINE, )
+SPMV_TYPES(DEFINE, )
 #undef DEFINE
 DEFINE_OUTPUTS(sources_32, int32_t, e->source, (int32_t)i)
 DEFINE_OUTPUTS(sources_64, int64_t, e->source, i)
@@ -26,7 +26,7 @@ DEFINE_OUTPUTS(ranks_32, int32_t, e->rank, (int32_t)(j - first))
 DEFINE_OUTPUTS(ranks_64, int64_t, e->rank, j - first)
 
 #define ROW(NAME, name, value, T, CLASS, ARG) [value] = copies_##name,
-static outputs_loop *const copies[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(ROW, )};
+static outputs_loop *const copies[SPMV_TYPE_LIMIT] = {SPMV_TYPES(ROW, )};
 
 static void expand_part(const struct expansion *e, int64_t i, int64_t from, int64_t to)
 {

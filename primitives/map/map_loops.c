@@ -24,7 +24,7 @@
         T *y = out;                                                                                                    \
         _Pragma("omp simd") for (int64_t i = begin; i < end; i++) y[i] = function_##fn##_##type(x[i]);                 \
     }
-SPMV_FUNCTION_PAIR_LIST(DEFINE)
+SPMV_FUNCTION_PAIRS(DEFINE)
 #undef DEFINE
 
 map_loop *map_loop_function(spmv_function function, spmv_type type)

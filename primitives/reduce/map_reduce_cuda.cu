@@ -35,7 +35,7 @@ template <typename T> struct source_mapped {
             for (int j = 0; j < length; j++)                                                                           \
                 x.at[j] = function_##fn##_##type()(x.at[j]);                                                           \
     }
-        SPMV_FUNCTION_PAIR_LIST(CASE)
+        SPMV_FUNCTION_PAIRS(CASE)
 #undef CASE
         return x;
     }

@@ -35,13 +35,13 @@ template <typename Op> struct commutes {
     static constexpr bool yes = false;
 };
 #define SPMV_COMMUTES_(OP, op, value, yes, i, r, t, ARG) commuting_##OP = yes,
-enum { SPMV_OP_LIST(SPMV_COMMUTES_, ) };
+enum { SPMV_OPERATORS(SPMV_COMMUTES_, ) };
 #undef SPMV_COMMUTES_
 #define SPMV_COMMUTES_(OP, op, TYPE, type, T, CLASS)                                                                   \
     template <> struct commutes<op_##op##_##type> {                                                                    \
         static constexpr bool yes = commuting_##OP != 0;                                                               \
     };
-SPMV_PAIR_LIST(SPMV_COMMUTES_)
+SPMV_OPERATOR_PAIRS(SPMV_COMMUTES_)
 #undef SPMV_COMMUTES_
 
 /* A source provides packs of elements. fetch starts the load of pack p, of 16 bytes if in is

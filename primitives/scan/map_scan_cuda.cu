@@ -21,7 +21,7 @@ template <typename T> struct function_told {
         if (function == SPMV_MAP_##FN)                                                                                 \
             return function_##fn##_##type()(x);                                                                        \
     }
-        SPMV_FUNCTION_PAIR_LIST(CASE)
+        SPMV_FUNCTION_PAIRS(CASE)
 #undef CASE
         return x;
     }

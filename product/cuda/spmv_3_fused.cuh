@@ -125,11 +125,11 @@ template <typename T> struct add {
     }
 };
 
-/* y = beta y for the empty rows of a chunk of ROWS rows. */
+/* y = beta y for the empty rows among ROWS rows, from number * ROWS on. */
 template <typename T>
-__device__ void store_empty_rows(const rows_view &view, int64_t rows, int64_t chunk, scaling<T> s, T *y)
+__device__ void store_empty_rows(const rows_view &view, int64_t rows, int64_t number, scaling<T> s, T *y)
 {
-    const int64_t begin = chunk * shape<T>::ROWS, end = begin + shape<T>::ROWS < rows ? begin + shape<T>::ROWS : rows;
+    const int64_t begin = number * shape<T>::ROWS, end = begin + shape<T>::ROWS < rows ? begin + shape<T>::ROWS : rows;
     for (int64_t row = begin + threadIdx.x; row < end; row += shape<T>::BLOCK)
         if (view.offset(row) == view.offset(row + 1))
             s.store(T(), &y[row]);

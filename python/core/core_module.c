@@ -13,8 +13,8 @@ static bool add_types(PyObject *module)
         well = number != NULL && PyDict_SetItemString(types, #name, number) == 0;                                      \
         Py_XDECREF(number);                                                                                            \
     }
-    SPMV_TYPE_LIST(ADD, )
-    SPMV_COMPLEX_LIST(ADD, )
+    SPMV_TYPES(ADD, )
+    SPMV_COMPLEX_TYPES(ADD, )
 #undef ADD
     well = well && PyModule_AddObjectRef(module, "TYPES", types) == 0;
     Py_XDECREF(types);

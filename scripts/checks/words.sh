@@ -1,15 +1,38 @@
 #!/bin/bash
 # Checks the spelling of code, comments and pages with codespell. words.txt lists words that are
-# right here although codespell reports them.
+# right here although codespell reports them. Then checks that words with one sense each stay where
+# they have it: terms.txt.
 #
 # usage: words.sh                checks this tree; exit code 77: codespell is not installed
 #        words.sh --self-test    plants a misspelling in each kind of file: each must be found, and
-#                                no accepted word
+#                                no accepted word; and a word outside its files
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-command -v codespell >/dev/null || { echo "skipped: codespell is not installed (Debian, Ubuntu: codespell)" && exit 77; }
+rooms=(app bench core device distributed examples formats include primitives product python solvers spgemm tests)
+# terms FOLDER: prints the files of code below it that have a word of terms.txt outside its files
+terms() {
+    local word allowed file path here status=0
+    while read -r word allowed; do
+        case $word in '' | '#'*) continue ;; esac
+        while read -r file; do
+            here=0
+            for path in $allowed; do
+                case $file in "$path" | "${path%/}"/*) here=1 ;; esac
+            done
+            [ $here -eq 1 ] || { echo "$file: \"$word\" has one sense, and terms.txt does not have it here" && status=1; }
+        done < <(
+            cd "$1" || exit
+            find "${rooms[@]}" -regex '.*\.\(c\|h\|cc\|cu\|cuh\)' -exec grep -liE "(^|[^a-z])$word" {} + 2>/dev/null
+        )
+    done <"$root/scripts/checks/terms.txt"
+    return $status
+}
+
+need_codespell() {
+    command -v codespell >/dev/null || { echo "skipped: codespell is not installed (Debian, Ubuntu: codespell)" && exit 77; }
+}
 
 # check PATH...: skips data and packed files
 check() {
@@ -21,6 +44,14 @@ self_test() {
     folder=$(mktemp -d)
     # shellcheck disable=SC2064 # the folder of now
     trap "rm -rf '$folder'" EXIT
+    mkdir -p "$folder/spgemm" "$folder/core"
+    echo '/* a piece of an array */' >"$folder/core/a.c"
+    terms "$folder" || { echo "words.sh: a word in its file is reported" >&2 && exit 1; }
+    echo 'static int free_pieces;' >"$folder/spgemm/b.cuh"
+    found=$(terms "$folder" || true)
+    [[ $found == 'spgemm/b.cuh: "piece"'* ]] || { echo "words.sh: a word outside its files was not found: $found" >&2 && exit 1; }
+    rm -r "$folder/core" "$folder/spgemm"
+    need_codespell
     grep -v '^#' "$root/scripts/checks/words.txt" >"$folder/accepted.md"
     check "$folder" || { echo "words.sh: an accepted word is reported" >&2 && exit 1; }
     for name in page.md code.c kernel.cuh script.py man.1; do
@@ -30,12 +61,15 @@ self_test() {
         [[ $found == *"$name:1:"* ]] || { echo "words.sh: the misspelling in $name was not found: $found" >&2 && exit 1; }
         rm "$folder/$name"
     done
-    echo "5 misspellings were planted and found"
+    echo "5 misspellings and a word outside its files were planted and found"
 }
 
 case ${1-} in
 "")
     cd "$root"
+    terms . || exit 1
+    echo "no word outside its files"
+    need_codespell
     # the files of the tree, without build outputs
     check ./*.md NOTICE CMakeLists.txt app bench cmake core data device distributed docs examples formats include \
         packaging primitives product scripts solvers spgemm tests

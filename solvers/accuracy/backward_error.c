@@ -1,7 +1,7 @@
 /* The component-wise backward error on the host, and the ends of the pass for all backends; see
  * backward_error.h.
  *
- * Rows are cut into chunks of a fixed size; sums and maxima of chunks are combined in their order.
+ * Rows are cut into tiles of a fixed size; sums and maxima of tiles are combined in their order.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/accuracy/backward_error.h"
@@ -10,15 +10,15 @@
 #include "formats/matrix_internal.h"
 #include "solvers/accuracy/backward_error_row.h"
 
-enum { CHUNK = 512, AT_ONCE = 8 /* columns */ };
+enum { TILE = 512, AT_ONCE = 8 /* columns */ };
 
 #define TEMPLATE "solvers/accuracy/backward_error_typed.h"
 #include "core/each/each_floating.h"
 
 static void (*const one[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t,
                                           struct backward_part *) = FLOATING_TABLE(one);
-static void (*const chunk[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t, int, int,
-                                            struct backward_part *) = FLOATING_TABLE(chunk);
+static void (*const tile[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t, int, int,
+                                           struct backward_part *) = FLOATING_TABLE(tile);
 
 static double (*const largest_of[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t,
                                                    int) = FLOATING_TABLE(largest);
@@ -27,9 +27,9 @@ static void (*const quick[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t
                                             struct error_quick *) = FLOATING_TABLE(quick);
 
 static spmv_status parts_host(spmv_context *ctx, const struct backward_job *job, struct backward_part **parts,
-                              int64_t *chunks)
+                              int64_t *tiles)
 {
-    const int64_t rows = job->a->rows, count = ceil_divide(rows, CHUNK);
+    const int64_t rows = job->a->rows, count = ceil_divide(rows, TILE);
     struct backward_part *of = NULL;
     const spmv_status st =
         host_alloc(ctx, count * job->columns * (int64_t)sizeof *of, "a backward error", (void **)&of);
@@ -37,17 +37,17 @@ static spmv_status parts_host(spmv_context *ctx, const struct backward_job *job,
         return st;
 #pragma omp parallel for num_threads(host_team(ctx, job->a->nnz)) schedule(dynamic, 1)
     for (int64_t c = 0; c < count; c++) {
-        const int64_t begin = c * CHUNK, end = min_i64(rows, begin + CHUNK);
+        const int64_t begin = c * TILE, end = min_i64(rows, begin + TILE);
         struct backward_part *const own = of + c * job->columns;
         for (int v = 0; v < job->columns; v++)
             own[v] = (struct backward_part){.row = -1};
         if (job->columns == 1)
             one[job->type](job, begin, end, own);
         for (int v = 0; v < job->columns && job->columns > 1; v += AT_ONCE)
-            chunk[job->type](job, begin, end, v, job->columns - v < AT_ONCE ? job->columns - v : AT_ONCE, own);
+            tile[job->type](job, begin, end, v, job->columns - v < AT_ONCE ? job->columns - v : AT_ONCE, own);
     }
     *parts = of;
-    *chunks = count;
+    *tiles = count;
     return SPMV_OK;
 }
 
@@ -59,9 +59,9 @@ static void largest_host(const spmv_context *ctx, const struct backward_job *job
         largest[v] = 0;
         /* the maximum does not depend on the order */
 #pragma omp parallel for num_threads(host_team(ctx, rows * job->columns)) schedule(static)
-    for (int64_t c = 0; c < ceil_divide(rows, CHUNK); c++)
+    for (int64_t c = 0; c < ceil_divide(rows, TILE); c++)
         for (int v = 0; v < job->columns; v++) {
-            const double most = largest_of[job->type](job, c * CHUNK, min_i64(rows, (c + 1) * CHUNK), v);
+            const double most = largest_of[job->type](job, c * TILE, min_i64(rows, (c + 1) * TILE), v);
 #pragma omp critical(spmv_backward_error)
             largest[v] = most > largest[v] ? most : largest[v];
         }
@@ -75,12 +75,12 @@ static spmv_status find_exact(spmv_context *ctx, struct backward_job job, struct
     struct backward_part *parts = NULL;
     double *largest = NULL;
     struct error_norm *norms = NULL;
-    int64_t chunks = 0;
+    int64_t tiles = 0;
     TRY(host_alloc(ctx, 2 * columns * (int64_t)sizeof *largest, "a backward error", (void **)&largest));
     TRY(host_alloc(ctx, columns * (int64_t)sizeof *norms, "a backward error", (void **)&norms));
     double *const scale = largest + columns;
     if (context_on_device(ctx))
-        TRY(backward_parts_cuda(ctx, &job, largest, &parts, &chunks));
+        TRY(backward_parts_cuda(ctx, &job, largest, &parts, &tiles));
     else
         largest_host(ctx, &job, largest);
     for (int v = 0; v < columns; v++) {
@@ -91,8 +91,8 @@ static spmv_status find_exact(spmv_context *ctx, struct backward_job job, struct
     job.largest = largest;
     job.scale = scale;
     if (parts == NULL)
-        TRY(parts_host(ctx, &job, &parts, &chunks));
-    for (int64_t c = 0; c < chunks; c++)
+        TRY(parts_host(ctx, &job, &parts, &tiles));
+    for (int64_t c = 0; c < tiles; c++)
         for (int v = 0; v < columns; v++) {
             const struct backward_part *const part = &parts[c * columns + v];
             error_norm_add_all(&norms[v], part->norm);
@@ -110,7 +110,7 @@ done:
 
 static spmv_status quick_host(spmv_context *ctx, const struct backward_job *job, struct error_quick *found)
 {
-    const int64_t rows = job->a->rows, count = ceil_divide(rows, CHUNK);
+    const int64_t rows = job->a->rows, count = ceil_divide(rows, TILE);
     const int columns = job->columns;
     struct error_quick *parts = NULL;
     const spmv_status st =
@@ -120,8 +120,8 @@ static spmv_status quick_host(spmv_context *ctx, const struct backward_job *job,
 #pragma omp parallel for num_threads(host_team(ctx, job->a->nnz)) schedule(dynamic, 1)
     for (int64_t c = 0; c < count; c++) {
         for (int v = 0; v < columns; v++)
-            parts[c * columns + v] = (struct error_quick){0, 0, c * CHUNK};
-        quick[job->type](job, c * CHUNK, min_i64(rows, (c + 1) * CHUNK), parts + c * columns);
+            parts[c * columns + v] = (struct error_quick){0, 0, c * TILE};
+        quick[job->type](job, c * TILE, min_i64(rows, (c + 1) * TILE), parts + c * columns);
     }
     for (int v = 0; v < columns; v++)
         found[v] = parts[v];

@@ -82,7 +82,7 @@ spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type 
 
 /* ------------------------------------------------------------- inside */
 
-/* What a pass is about. Partial results: chunk c has those of its columns at parts[c * columns]. */
+/* What a pass is about. Partial results: tile c has those of its columns at parts[c * columns]. */
 struct backward_job {
     const spmv_csr *a;
     spmv_type type;
@@ -99,9 +99,9 @@ struct backward_part {
 };
 
 /* On CUDA. Scale and largest of the job are not read. Sets largest, of each column the largest |x_i|, in
- * host memory; *parts, in host memory (host_free); and the number of chunks. */
+ * host memory; *parts, in host memory (host_free); and the number of tiles. */
 spmv_status backward_parts_cuda(spmv_context *ctx, const struct backward_job *job, double *largest,
-                                struct backward_part **parts, int64_t *chunks) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+                                struct backward_part **parts, int64_t *tiles) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* The quick pass on CUDA. Scale and largest of the job are not read. Sets found of each column, in host
  * memory. */

@@ -423,7 +423,7 @@ template <typename Body> spmv_status with_types(spmv_context *ctx, const backwar
 } // namespace
 
 extern "C" spmv_status backward_parts_cuda(spmv_context *ctx, const backward_job *job, double *largest,
-                                           backward_part **parts, int64_t *chunks)
+                                           backward_part **parts, int64_t *tiles)
 {
     spmv_status st = SPMV_OK;
     const int lanes = lanes_for(job->a), blocks = blocks_for(job->a, block_threads / lanes, BLOCKS);
@@ -460,7 +460,7 @@ extern "C" spmv_status backward_parts_cuda(spmv_context *ctx, const backward_job
     memcpy(largest, host + bytes, (size_t)largest_bytes);
     *parts = (backward_part *)(void *)host;
     host = NULL;
-    *chunks = blocks;
+    *tiles = blocks;
 done:
     context_take_back(ctx, memory);
     host_free(host);

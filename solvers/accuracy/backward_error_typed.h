@@ -71,9 +71,9 @@ static double TYPED(largest)(const struct backward_job *job, int64_t begin, int6
     return most;
 }
 
-/* The rows of a chunk, for `count` columns from `first` on. */
-static void TYPED(chunk)(const struct backward_job *job, int64_t begin, int64_t end, int first, int count,
-                         struct backward_part *parts)
+/* The rows of a tile, for `count` columns from `first` on. */
+static void TYPED(tile)(const struct backward_job *job, int64_t begin, int64_t end, int first, int count,
+                        struct backward_part *parts)
 {
     for (int64_t i = begin; i < end; i++) {
         struct error_row rows[AT_ONCE] = {{0, 0, 0, 0}};
@@ -108,7 +108,7 @@ static void TYPED(one)(const struct backward_job *job, int64_t begin, int64_t en
     }
 }
 
-/* The quick pass over the rows of a chunk, for `count` columns from `first` on of `columns`. */
+/* The quick pass over the rows of a tile, for `count` columns from `first` on of `columns`. */
 static inline void TYPED(quick_some)(const struct backward_job *job, int64_t begin, int64_t end, int first, int count,
                                      int columns, struct error_quick *sums)
 {

@@ -32,7 +32,7 @@ struct exchange_target {
     struct exchange_flag *flag;
 };
 
-/* Elements of one chunk for one target: a stretch of the list of those that are sent. */
+/* Elements of one chunk for one target: a range of the list of those that are sent. */
 struct exchange_run {
     int64_t first, count;
     int32_t target;

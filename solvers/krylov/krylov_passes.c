@@ -2,7 +2,7 @@
  * run the same loops, so they give the same bits.
  *
  * Vectors are cut into tiles of a fixed size; the parts of a sum are added in the order of the
- * tiles. A tile is done in chunks that stay in the first cache while several vectors pass by.
+ * tiles. A tile is done in blocks that stay in the first cache while several vectors pass by.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/krylov/krylov_passes.h"
@@ -11,7 +11,7 @@
 
 #include "core/loops/host_tiles.h"
 
-enum { CHUNK = 512 };
+enum { CACHE_BLOCK = 512 };
 
 struct combine_job {
     const struct krylov_vectors *v;

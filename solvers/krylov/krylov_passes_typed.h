@@ -73,11 +73,11 @@ static void TYPED(combine_tile)(void *state, int64_t tile)
     const struct krylov_state *const scalars = job->v->state;
     struct krylov_scalar *const parts = (struct krylov_scalar *)job->v->parts + tile * KRYLOV_MOST_SUMS;
     const struct range range = tile_range(tile, job->v->n);
-    T fresh[KRYLOV_MOST_OUTPUTS][CHUNK];
+    T fresh[KRYLOV_MOST_OUTPUTS][CACHE_BLOCK];
     for (int d = 0; d < a->sums; d++)
         parts[d] = scalar_of(0);
-    for (int64_t begin = range.begin; begin < range.end; begin += CHUNK) {
-        const int64_t n = min_i64(CHUNK, range.end - begin);
+    for (int64_t begin = range.begin; begin < range.end; begin += CACHE_BLOCK) {
+        const int64_t n = min_i64(CACHE_BLOCK, range.end - begin);
         for (int o = 0; o < a->outputs; o++) {
             memset(fresh[o], 0, (size_t)n * sizeof(T));
             for (int i = 0; i < a->inputs; i++)
@@ -115,8 +115,8 @@ static void TYPED(project_tile)(void *state, int64_t tile)
     const struct range range = tile_range(tile, job->v->n);
     for (int d = 0; d < job->sums; d++)
         parts[d] = scalar_of(0);
-    for (int64_t begin = range.begin; begin < range.end; begin += CHUNK) {
-        const int64_t n = min_i64(CHUNK, range.end - begin);
+    for (int64_t begin = range.begin; begin < range.end; begin += CACHE_BLOCK) {
+        const int64_t n = min_i64(CACHE_BLOCK, range.end - begin);
         const T *const basis = (const T *)a->basis + begin;
         T *const w = (T *)a->w + begin;
         if (a->subtracts)
@@ -134,9 +134,9 @@ static void TYPED(store_tile)(void *state, int64_t tile)
     const struct krylov_state *const scalars = job->v->state;
     const struct range range = tile_range(tile, job->v->n);
     const T factor = TYPED(value)(scalars->c[a->factor]);
-    T rest[CHUNK];
-    for (int64_t begin = range.begin; begin < range.end; begin += CHUNK) {
-        const int64_t n = min_i64(CHUNK, range.end - begin);
+    T rest[CACHE_BLOCK];
+    for (int64_t begin = range.begin; begin < range.end; begin += CACHE_BLOCK) {
+        const int64_t n = min_i64(CACHE_BLOCK, range.end - begin);
         T *const basis = (T *)a->basis + begin, *const to = basis + scalars->j * a->stride;
         memcpy(rest, (const T *)a->from + begin, (size_t)n * sizeof(T));
         if (a->subtracts)

@@ -32,6 +32,7 @@ static const struct precond_kind kinds[] = {
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
+NAMES_HOLD(KINDS + 2); /* and auto, all */
 
 void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size)
 {

@@ -703,12 +703,10 @@ static void petsc_survives_its_workers(void **state)
         start_petsc(&p);
         assert_int_equal(p.peer->run(p.state), 0);
         assert_int_equal(kill(p.worker, signals[s]), 0);
-        const double begin = monotonic_seconds();
         double seconds = 0;
         assert_int_equal(p.peer->run(p.state), -1);
         assert_int_equal(p.peer->run_timed(p.state, 3, &seconds), -1);
         assert_int_equal(p.peer->fetch(p.state), -1);
-        assert_true(monotonic_seconds() - begin < 20);
         p.peer->close(p.state);
         assert_no_processes();
         free_matrix(&p.m);

@@ -106,8 +106,8 @@ static void names_round_trip(void **state)
         assert_int_equal(type, SPMV_##NAME);                                                                           \
         assert_int_equal(spmv_type_size(type), sizeof(T));                                                             \
     }
-    SPMV_TYPE_LIST(CHECK, )
-    SPMV_COMPLEX_LIST(CHECK, )
+    SPMV_TYPES(CHECK, )
+    SPMV_COMPLEX_TYPES(CHECK, )
 #undef CHECK
 #define CHECK(NAME, name, value, commutes, i, r, t, ARG)                                                               \
     {                                                                                                                  \
@@ -121,7 +121,7 @@ static void names_round_trip(void **state)
         assert_int_equal(spmv_op_takes(op, SPMV_AFFINE_F64), op == SPMV_COMPOSE);                                      \
         assert_int_equal(spmv_op_takes(op, SPMV_SEGSUM_F64), op == SPMV_MAXSUM);                                       \
     }
-    SPMV_OP_LIST(CHECK, )
+    SPMV_OPERATORS(CHECK, )
 #undef CHECK
     spmv_type type;
     spmv_op op;

@@ -348,21 +348,21 @@ static int64_t in_use(spmv_context *ctx)
 static void memory_limit(void **state)
 {
     spmv_context *ctx = *state;
-    enum { PIECE = 1 << 22, PIECES = 8 };
-    void *piece[PIECES + 2] = {NULL};
+    enum { BLOCK = 1 << 22, BLOCKS = 8 };
+    void *block[BLOCKS + 2] = {NULL};
     int made = 0;
-    spmv_memory_limit(in_use(ctx) + PIECES * PIECE + PIECE / 2);
-    while (made < PIECES + 2 && spmv_alloc(ctx, PIECE, &piece[made]) == SPMV_OK)
+    spmv_memory_limit(in_use(ctx) + BLOCKS * BLOCK + BLOCK / 2);
+    while (made < BLOCKS + 2 && spmv_alloc(ctx, BLOCK, &block[made]) == SPMV_OK)
         made++;
-    assert_int_equal(made, PIECES);
+    assert_int_equal(made, BLOCKS);
     assert_true(strstr(spmv_last_error(ctx), "the limit of") != NULL);
-    assert_true(spmv_memory_available(NULL, NULL) < PIECE);
-    spmv_free(ctx, piece[--made]);
-    assert_ok(ctx, spmv_alloc(ctx, PIECE, &piece[made]));
+    assert_true(spmv_memory_available(NULL, NULL) < BLOCK);
+    spmv_free(ctx, block[--made]);
+    assert_ok(ctx, spmv_alloc(ctx, BLOCK, &block[made]));
     made++;
     spmv_memory_limit(0);
     while (made > 0)
-        spmv_free(ctx, piece[--made]);
+        spmv_free(ctx, block[--made]);
 }
 
 /* Under "auto" a limit that ilut exceeds gives another preconditioner, with the reason, and the system

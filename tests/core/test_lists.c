@@ -12,8 +12,8 @@ struct affine {
 };
 
 /* A new type needs one line in this list. */
-#undef SPMV_TYPE_LIST
-#define SPMV_TYPE_LIST(X, ARG)                                                                                         \
+#undef SPMV_TYPES
+#define SPMV_TYPES(X, ARG)                                                                                             \
     X(I64, i64, 2, int64_t, INTEGER, ARG)                                                                              \
     X(F64, f64, 4, double, REAL, ARG)                                                                                  \
     X(AFFINE, affine, 6, struct affine, TUPLE, ARG)                                                                    \
@@ -21,8 +21,8 @@ struct affine {
 
 /* A new operator needs one line, a formula for each class that it takes, and the list of its
  * tuples. */
-#undef SPMV_OP_LIST
-#define SPMV_OP_LIST(X, ARG)                                                                                           \
+#undef SPMV_OPERATORS
+#define SPMV_OPERATORS(X, ARG)                                                                                         \
     X(ADD, add, 1, 1, 1, 1, 0, ARG)                                                                                    \
     X(MIN, min, 3, 1, 1, 1, 0, ARG)                                                                                    \
     X(CHAIN, chain, 9, 0, 0, 0, 1, ARG)
@@ -40,13 +40,13 @@ struct affine {
     {                                                                                                                  \
         return SPMV_ID_##OP##_##CLASS(T);                                                                              \
     }
-SPMV_PAIR_LIST(DEFINE)
+SPMV_OPERATOR_PAIRS(DEFINE)
 
 static void only_the_pairs_that_exist(void **state)
 {
     (void)state;
 #define NAME(OP, op, TYPE, type, T, CLASS) #op "_" #type " "
-    assert_string_equal(SPMV_PAIR_LIST(NAME), "add_i64 add_f64 min_i64 min_f64 chain_affine ");
+    assert_string_equal(SPMV_OPERATOR_PAIRS(NAME), "add_i64 add_f64 min_i64 min_f64 chain_affine ");
 #undef NAME
 }
 

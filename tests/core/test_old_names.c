@@ -1,5 +1,5 @@
-/* Old names of members, functions, types and headers: a program that uses them compiles and gets
- * what the new names give.
+/* Old names of members, functions, types, lists and headers: a program that uses them compiles and
+ * gets what the new names give.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #undef SPMV_NO_OLD_NAMES
@@ -142,5 +142,39 @@ static void sparse_products(void **state)
     close_problem(&p);
 }
 
+/* The lists with their former columns: a device type, which is the C type, and flags. */
+static void lists(void **state)
+{
+    (void)state;
+#define OLD(NAME, name, value, T, D, CLASS, ARG) #NAME " " #name " " #value " " #T " " #D " " #CLASS " " #ARG ";"
+#define NEW(NAME, name, value, T, CLASS, ARG) #NAME " " #name " " #value " " #T " " #T " " #CLASS " " #ARG ";"
+    assert_string_equal(SPMV_TYPE_LIST(OLD, a), SPMV_TYPES(NEW, a));
+    assert_string_equal(SPMV_COMPLEX_LIST(OLD, a), SPMV_COMPLEX_TYPES(NEW, a));
+    assert_string_equal(SPMV_NUMBER_LIST(OLD, a), SPMV_NUMBER_TYPES(NEW, a));
+#undef OLD
+#undef NEW
+#define OLD(OP, op, TYPE, type, T, D, CLASS) #OP " " #op " " #TYPE " " #type " " #T " " #D " " #CLASS ";"
+#define NEW(OP, op, TYPE, type, T, CLASS) #OP " " #op " " #TYPE " " #type " " #T " " #T " " #CLASS ";"
+    assert_string_equal(SPMV_PAIR_LIST(OLD), SPMV_OPERATOR_PAIRS(NEW));
+    assert_string_equal(SPMV_FUNCTION_PAIR_LIST(OLD), SPMV_FUNCTION_PAIRS(NEW));
+    assert_string_equal(SPMV_PREDICATE_PAIR_LIST(OLD), SPMV_PREDICATE_PAIRS(NEW));
+#undef OLD
+#undef NEW
+    /* commutes, then the classes */
+#define OLD(NAME, name, value, commutes, I, R, C, T, ARG) #NAME "=" #name "=" #value #commutes #I #R #C #T #ARG " "
+    assert_string_equal(SPMV_OP_LIST(OLD, a), "ADD=add=111110a MUL=mul=211110a MIN=min=311100a MAX=max=411100a "
+                                              "LAST=last=501100a COMPOSE=compose=600001a MAXSUM=maxsum=700001a ");
+#undef OLD
+#define OLD(NAME, name, value, I, R, C, T, ARG) #NAME "=" #name "=" #value #I #R #C #T #ARG " "
+    assert_string_equal(SPMV_FUNCTION_LIST(OLD, a),
+                        "COPY=copy=11110a NEG=neg=21100a ABS=abs=31100a SQUARE=square=41100a "
+                        "RECIPROCAL=reciprocal=50100a SQRT=sqrt=60100a ");
+    assert_string_equal(SPMV_PREDICATE_LIST(OLD, a),
+                        "LESS=less=11100a LESS_EQUAL=less_equal=21100a GREATER=greater=31100a "
+                        "GREATER_EQUAL=greater_equal=41100a EQUAL=equal=51100a NOT_EQUAL=not_equal=61100a "
+                        "NONZERO=nonzero=71100a ");
+#undef OLD
+}
+
 SUPPORT_MAIN(cmocka_unit_test(members_of_the_solver), cmocka_unit_test(members_of_conjugate_gradients),
-             cmocka_unit_test(names_of_solvers_and_rungs), cmocka_unit_test(sparse_products))
+             cmocka_unit_test(names_of_solvers_and_rungs), cmocka_unit_test(sparse_products), cmocka_unit_test(lists))

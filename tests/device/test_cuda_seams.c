@@ -212,7 +212,7 @@ static spmv_segsum_f64 fill_segsum_f64(int r)
         }                                                                                                              \
         return -1;                                                                                                     \
     }
-SPMV_PAIR_LIST(DEFINE)
+SPMV_OPERATOR_PAIRS(DEFINE)
 #undef DEFINE
 
 #define ROW(OP, op_, TYPE, type_, T, CLASS)                                                                            \
@@ -224,7 +224,7 @@ SPMV_PAIR_LIST(DEFINE)
      fold_##op_##_##type_,                                                                                             \
      combine_##op_##_##type_,                                                                                          \
      differs_##op_##_##type_},
-static const struct pair pairs[] = {SPMV_PAIR_LIST(ROW)};
+static const struct pair pairs[] = {SPMV_OPERATOR_PAIRS(ROW)};
 #undef ROW
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
@@ -388,10 +388,10 @@ struct function_pair {
         for (int64_t i = 0; i < n; i++)                                                                                \
             ((T *)out)[i] = function_##fn##_##type_(((const T *)in)[i]);                                               \
     }
-SPMV_FUNCTION_PAIR_LIST(DEFINE)
+SPMV_FUNCTION_PAIRS(DEFINE)
 #undef DEFINE
 #define ROW(FN, fn, TYPE, type_, T, CLASS) {SPMV_MAP_##FN, SPMV_##TYPE, apply_##fn##_##type_},
-static const struct function_pair function_pairs[] = {SPMV_FUNCTION_PAIR_LIST(ROW)};
+static const struct function_pair function_pairs[] = {SPMV_FUNCTION_PAIRS(ROW)};
 #undef ROW
 enum { FUNCTION_PAIRS = sizeof function_pairs / sizeof function_pairs[0] };
 
@@ -439,7 +439,7 @@ static void put_number(spmv_type type, void *values, int64_t i, double value)
     case SPMV_##NAME:                                                                                                  \
         ((T *)values)[i] = (T)value;                                                                                   \
         break;
-        SPMV_NUMBER_LIST(CASE, )
+        SPMV_NUMBER_TYPES(CASE, )
 #undef CASE
     }
 }
@@ -524,7 +524,7 @@ static void maps_at_seams(void **state)
             for (int f = 0; f < FUNCTION_PAIRS; f++)
                 check_function(&function_pairs[f], sizes[s], skew, &random);
 #define CALL(NAME, name, value, T, CLASS, ARG) check_index(SPMV_##NAME, sizes[s], skew);
-            SPMV_NUMBER_LIST(CALL, )
+            SPMV_NUMBER_TYPES(CALL, )
 #undef CALL
 #define CALL(NAME, name, T) check_reals(SPMV_##NAME, sizes[s], skew, &random);
             REAL_LIST(CALL)

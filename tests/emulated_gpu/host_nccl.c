@@ -14,7 +14,7 @@
 
 enum { MOST_RANKS = 16, UNHANDLED = 1, INVALID = 4, FLOAT32 = 7, IN_PROGRESS = 7 };
 
-struct piece {
+struct transfer {
     const void *from;
     void *to;
     size_t bytes;
@@ -23,7 +23,7 @@ struct piece {
 
 /* What a rank sends, receives and gathers now. */
 struct shown {
-    struct piece send[MOST_RANKS], receive[MOST_RANKS];
+    struct transfer send[MOST_RANKS], receive[MOST_RANKS];
     int sends, queued, receives; /* queued: until the group ends */
     const void *gathered;
 };
@@ -151,7 +151,7 @@ API int ncclSend(const void *from, size_t count, int type, int to, struct ncclCo
 {
     struct shown *mine = &comm->world->shown[comm->rank];
     (void)stream;
-    mine->send[mine->queued++] = (struct piece){.from = from, .bytes = bytes_of(count, type), .rank = to};
+    mine->send[mine->queued++] = (struct transfer){.from = from, .bytes = bytes_of(count, type), .rank = to};
     return 0;
 }
 
@@ -159,17 +159,17 @@ API int ncclRecv(void *to, size_t count, int type, int from, struct ncclComm *co
 {
     struct shown *mine = &comm->world->shown[comm->rank];
     (void)stream;
-    mine->receive[mine->receives++] = (struct piece){.to = to, .bytes = bytes_of(count, type), .rank = from};
+    mine->receive[mine->receives++] = (struct transfer){.to = to, .bytes = bytes_of(count, type), .rank = from};
     return 0;
 }
 
 /* Waits for the message and copies it. */
-static void take(const struct ncclComm *comm, const struct piece *wanted)
+static void take(const struct ncclComm *comm, const struct transfer *wanted)
 {
     struct shown *from = &comm->world->shown[wanted->rank];
     for (;;) {
         for (int i = 0; i < from->sends; i++) {
-            struct piece *its = &from->send[i];
+            struct transfer *its = &from->send[i];
             if (its->rank != comm->rank || its->taken)
                 continue;
             if (its->bytes != wanted->bytes)

@@ -298,21 +298,21 @@ static void allocation_limits(void **state)
     spmv_matrix_destroy(m);
 }
 
-/* ------------------------------------------------------------------------ chunks and mirrors */
+/* ------------------------------------------------------------------------ portions and mirrors */
 
-/* Cuts the list into chunks of the given lengths (the last takes the rest), rows in 32 or 64
+/* Cuts the list into portions of the given lengths (the last takes the rest), rows in 32 or 64
  * bits. */
-static void cut_into_chunks(const struct entries *e, int row_bits, const int32_t *row32, const int64_t *lengths,
-                            int64_t chunks, struct coo_chunk *chunk)
+static void cut_into_portions(const struct entries *e, int row_bits, const int32_t *row32, const int64_t *lengths,
+                              int64_t portions, struct coo_portion *portion)
 {
     int64_t first = 0;
-    for (int64_t c = 0; c < chunks; c++) {
-        const int64_t n = c + 1 < chunks ? lengths[c] : e->n - first;
-        chunk[c] =
-            (struct coo_chunk){.n = n,
-                               .row = row_bits == 32 ? (const void *)(row32 + first) : (const void *)(e->row + first),
-                               .col = e->col + first,
-                               .val = e->val + first};
+    for (int64_t c = 0; c < portions; c++) {
+        const int64_t n = c + 1 < portions ? lengths[c] : e->n - first;
+        portion[c] =
+            (struct coo_portion){.n = n,
+                                 .row = row_bits == 32 ? (const void *)(row32 + first) : (const void *)(e->row + first),
+                                 .col = e->col + first,
+                                 .val = e->val + first};
         first += n;
     }
 }
@@ -320,8 +320,8 @@ static void cut_into_chunks(const struct entries *e, int row_bits, const int32_t
 static void check_mirror(spmv_context *ctx, const struct entries *e, enum coo_mirror mirror, int row_bits, bool pattern)
 {
     static const int64_t lengths[] = {0, 1, 700, 0, 2500};
-    enum { CHUNKS = 6 };
-    struct coo_chunk chunk[CHUNKS];
+    enum { PORTIONS = 6 };
+    struct coo_portion portion[PORTIONS];
     struct dense d = support_dense(e->rows, e->cols);
     int32_t *row32 = support_array(e->n, sizeof *row32);
     int64_t expected = 0, duplicates = -1;
@@ -333,8 +333,8 @@ static void check_mirror(spmv_context *ctx, const struct entries *e, enum coo_mi
         if (mirror != COO_MIRROR_NONE && e->row[k] != e->col[k])
             support_dense_add(&d, e->col[k], e->row[k], SPMV_F64, mirror == COO_MIRROR_SAME ? e->val[k] : -e->val[k]);
     }
-    cut_into_chunks(e, row_bits, row32, lengths, CHUNKS, chunk);
-    const struct coo coo = {e->rows, e->cols, SPMV_F64, pattern, row_bits, mirror, CHUNKS, chunk};
+    cut_into_portions(e, row_bits, row32, lengths, PORTIONS, portion);
+    const struct coo coo = {e->rows, e->cols, SPMV_F64, pattern, row_bits, mirror, PORTIONS, portion};
     assert_ok(ctx, coo_to_matrix(ctx, &coo, &m, &duplicates));
     spmv_matrix_view(m, &a);
     assert_matrix_is_dense(&a, &d);
@@ -346,7 +346,7 @@ static void check_mirror(spmv_context *ctx, const struct entries *e, enum coo_mi
 
 /* Entries of both triangles, so that an entry coincides with the mirror image of another; the
  * oracle adds them in file order. */
-static void chunks_and_mirrors(void **state)
+static void portions_and_mirrors(void **state)
 {
     spmv_context *ctx = *state;
     uint64_t seed = 99;
@@ -384,7 +384,7 @@ static void mirrors_by_hand(void **state)
     static const int32_t col_same[] = {0, 1, 0, 2, 1, 2}, col_skew[] = {1, 0, 2, 1};
     static const double val_same[] = {4, 1, 1, 6, 6, 9}, val_skew[] = {-1, 1, -6, 6};
     spmv_context *ctx = *state;
-    const struct coo_chunk all = {4, row, col, val}, middle = {2, row + 1, col + 1, val + 1};
+    const struct coo_portion all = {4, row, col, val}, middle = {2, row + 1, col + 1, val + 1};
     const struct coo same = {3, 3, SPMV_F64, false, 32, COO_MIRROR_SAME, 1, &all};
     const struct coo skew = {3, 3, SPMV_F64, false, 32, COO_MIRROR_NEGATED, 1, &middle};
     check_converted(ctx, &same, 6, col_same, val_same);
@@ -594,7 +594,7 @@ static void planted_argument_errors(void **state)
 SUPPORT_MAIN(with_context(small_by_hand), with_context(duplicates_in_the_order_given),
              with_context(random_against_dense), with_context(nothing_at_all), with_context(one_full_row),
              with_context(rows_of_every_length), with_context(same_bits_for_any_team), with_context(bad_entries),
-             with_context(bad_arguments), with_context(allocation_limits), with_context(chunks_and_mirrors),
+             with_context(bad_arguments), with_context(allocation_limits), with_context(portions_and_mirrors),
              with_context(mirrors_by_hand), with_context(transpose_by_hand), with_context(transpose_random),
              with_context(transpose_keeps_what_repeats), with_context(transpose_refuses),
              with_context(planted_structure_errors), with_context(planted_argument_errors))

@@ -1338,14 +1338,14 @@ struct feed {
     size_t bytes;
 };
 
-/* Writes the text in pieces of odd size, then closes the pipe. */
+/* Writes the text in portions of odd size, then closes the pipe. */
 static void *feed_pipe(void *argument)
 {
     const struct feed *const feed = argument;
     const int fd = feed->path != NULL ? open(feed->path, O_WRONLY) : feed->fd;
     for (size_t done = 0; done < feed->bytes;) {
-        const size_t piece = feed->bytes - done < 7777 ? feed->bytes - done : 7777;
-        const ssize_t n = write(fd, feed->text + done, piece);
+        const size_t portion = feed->bytes - done < 7777 ? feed->bytes - done : 7777;
+        const ssize_t n = write(fd, feed->text + done, portion);
         if (n <= 0)
             break;
         done += (size_t)n;

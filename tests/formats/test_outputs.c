@@ -267,8 +267,8 @@ static void endings_say_what_is_written(void **state)
     assert_fails(ctx, spmv_output_check(ctx, NULL, NULL), SPMV_ERROR_ARGUMENT, "path");
 }
 
-/* The files have several pieces. Any number of threads writes the same bytes, and they give the same
- * matrix. */
+/* The files have several portions. Any number of threads writes the same bytes, and they give the
+ * same matrix. */
 static void compressed_files_are_the_same_every_time(void **state)
 {
     (void)state;

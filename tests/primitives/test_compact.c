@@ -280,7 +280,7 @@ static void flags_to_bits_and_back(void **state)
         }                                                                                                              \
         return false;                                                                                                  \
     }
-SPMV_PREDICATE_PAIR_LIST(DEFINE)
+SPMV_PREDICATE_PAIRS(DEFINE)
 #undef DEFINE
 
 struct predicate_row {
@@ -289,7 +289,7 @@ struct predicate_row {
     bool (*holds)(const void *a, const void *s);
 };
 #define ROW(NAME, name, TYPE, type, T, CLASS) {SPMV_IS_##NAME, SPMV_##TYPE, holds_##name##_##type},
-static const struct predicate_row predicate_rows[] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
+static const struct predicate_row predicate_rows[] = {SPMV_PREDICATE_PAIRS(ROW)};
 #undef ROW
 enum { PREDICATE_ROWS = sizeof predicate_rows / sizeof predicate_rows[0] };
 

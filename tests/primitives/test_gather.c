@@ -237,10 +237,10 @@ struct test {
     {                                                                                                                  \
         return SPMV_TEST_##NAME##_##CLASS(*(const T *)a, *(const T *)s);                                               \
     }
-SPMV_PREDICATE_PAIR_LIST(DEFINE)
+SPMV_PREDICATE_PAIRS(DEFINE)
 #undef DEFINE
 #define ROW(NAME, name, TYPE, type, T, CLASS) {SPMV_IS_##NAME, SPMV_##TYPE, is_##name##_##type},
-static const struct test tests_of_elements[] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
+static const struct test tests_of_elements[] = {SPMV_PREDICATE_PAIRS(ROW)};
 #undef ROW
 enum { TESTS = sizeof tests_of_elements / sizeof tests_of_elements[0] };
 

@@ -35,7 +35,7 @@ struct function_pair {
         for (int64_t i = 0; i < n; i++)                                                                                \
             ((T *)out)[i] = function_##fn##_##type(((const T *)in)[i]);                                                \
     }
-SPMV_FUNCTION_PAIR_LIST(DEFINE_FUNCTION)
+SPMV_FUNCTION_PAIRS(DEFINE_FUNCTION)
 
 #define FUNCTION_ROW(FN, fn, TYPE, type_, T, CLASS)                                                                    \
     {.function = SPMV_MAP_##FN,                                                                                        \
@@ -44,7 +44,7 @@ SPMV_FUNCTION_PAIR_LIST(DEFINE_FUNCTION)
      .name = #fn " " #type_,                                                                                           \
      .fill = fill_##fn##_##type_,                                                                                      \
      .apply = apply_##fn##_##type_},
-static const struct function_pair function_pairs[] = {SPMV_FUNCTION_PAIR_LIST(FUNCTION_ROW)};
+static const struct function_pair function_pairs[] = {SPMV_FUNCTION_PAIRS(FUNCTION_ROW)};
 enum { FUNCTION_PAIRS = sizeof function_pairs / sizeof function_pairs[0] };
 
 static void *map(spmv_context *ctx, spmv_function function, spmv_type type, const void *in, int64_t n, enum place place)
@@ -262,7 +262,7 @@ static void all_in_one_place(void **state)
                 fail_msg(#name ", n = %lld: element %lld differs", (long long)n, (long long)i);                        \
         free(got);                                                                                                     \
     }
-SPMV_NUMBER_LIST(DEFINE_INDEX, )
+SPMV_NUMBER_TYPES(DEFINE_INDEX, )
 
 static void every_index_at_the_seams(void **state)
 {
@@ -270,7 +270,7 @@ static void every_index_at_the_seams(void **state)
 #define CALL(NAME, name, value, T, CLASS, ARG) check_index_##name(ctx, n);
     FOR_SEAM_SIZES(n)
     {
-        SPMV_NUMBER_LIST(CALL, )
+        SPMV_NUMBER_TYPES(CALL, )
     }
 #undef CALL
 }

@@ -1,8 +1,9 @@
 /* The method "blocked" of the backend cuda, on matrices at the limits of its blocks of columns,
- * parts, segments and runs:
+ * parts, sections and runs:
  *
  *   - columns at the borders of blocks; blocks that are full, nearly empty and empty
- *   - tiles with one run and with many; rows in pieces, and pieces in groups; minimal matrices
+ *   - tiles with one run and with many; rows in fragments, and fragments in groups; minimal
+ *     matrices
  *   - what a plan reports of its blocks and runs; new values; out of memory; which matrices a plan
  *     takes the method for
  *
@@ -117,7 +118,7 @@ static void large_shape(void **state)
         check_matrix("large shape", &m);
         free_matrix(&m);
     }
-    struct matrix m = make_even(3 * CAPACITY, 5, 2 * USUAL_COLS, true); /* rows split into pieces */
+    struct matrix m = make_even(3 * CAPACITY, 5, 2 * USUAL_COLS, true); /* rows split into fragments */
     check_matrix("large shape, long rows", &m);
     free_matrix(&m);
 }
@@ -148,15 +149,15 @@ static void blocks_with_few_nonzeros(void **state)
     check_matrix("few nonzeros", &m);
     char text[512];
     layout_of(&m, SPMV_F64, text, sizeof text);
-    long long blocks, parts, segments;
+    long long blocks, parts, sections;
     double share;
-    if (sscanf(text, "%lld block%*[s ]of %*d columns, in %lld part%*[s ]and %lld segment%*[s ](%lf %%", &blocks, &parts,
-               &segments, &share) != 4)
+    if (sscanf(text, "%lld block%*[s ]of %*d columns, in %lld part%*[s ]and %lld section%*[s ](%lf %%", &blocks, &parts,
+               &sections, &share) != 4)
         fail_msg("%s", text);
     const double gathered = share / 100 * (double)nnz; /* parts may end within blocks */
     if (gathered < (double)few * 0.99 || gathered > (double)(few + 2 * parts * FEW) * 1.01)
         fail_msg("%g gathered, %lld in blocks with few: %s", gathered, (long long)few, text);
-    assert_true(segments >= parts && segments <= parts + BLOCKS);
+    assert_true(sections >= parts && sections <= parts + BLOCKS);
 #ifdef HOST_CUDA
     assert_int_equal(parts, nnz / 200);
     assert_true(gathered < 0.2 * (double)nnz); /* so that both kinds of blocks occur */
@@ -182,7 +183,7 @@ static void few_is_few(void **state)
     check_matrix("few is few", &m);
     char text[512];
     layout_of(&m, SPMV_F64, text, sizeof text);
-    if (strstr(text, "in 1 part and 2 segments (50 % of the entries") == NULL)
+    if (strstr(text, "in 1 part and 2 sections (50 % of the entries") == NULL)
         fail_msg("%s", text);
     free_matrix(&m);
 }
@@ -229,8 +230,8 @@ static void check_lengths(const char *name, const int64_t *lengths, int64_t rows
     free_matrix(&m);
 }
 
-/* Rows as long as a tile, slightly shorter and longer; rows of many pieces in one group and more;
- * short rows. */
+/* Rows as long as a tile, slightly shorter and longer; rows of many fragments in one group and
+ * more; short rows. */
 static void long_rows(void **state)
 {
     (void)state;
@@ -253,13 +254,13 @@ static void long_rows(void **state)
 static void empty_rows(void **state)
 {
     (void)state;
-    const int64_t stretch = 9 * CAPACITY, rows = 3 * stretch + 200;
+    const int64_t run = 9 * CAPACITY, rows = 3 * run + 200;
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < 100; i++) {
-        lengths[stretch + i] = i % 9;
-        lengths[2 * stretch + 100 + i] = i;
+        lengths[run + i] = i % 9;
+        lengths[2 * run + 100 + i] = i;
     }
-    check_lengths("stretches of empty rows", lengths, rows, 3 * X_BYTES / 8);
+    check_lengths("runs of empty rows", lengths, rows, 3 * X_BYTES / 8);
     memset(lengths, 0, (size_t)rows * sizeof *lengths);
     check_lengths("no nonzero", lengths, rows, 3 * X_BYTES / 8);
     lengths[rows - 1] = 1;
@@ -304,7 +305,7 @@ static void bits_repeat(void **state)
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 97 == 5 ? 100 : i % 13;
-    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups of pieces */
+    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups of fragments */
     struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = support_zeros(rows, sizeof *y0);
     double *const others = make_vector(m.nnz, 77, false);

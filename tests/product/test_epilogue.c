@@ -29,7 +29,7 @@ static bool brief;
 
 /*   MIXED     rows of 0 to 59 entries
  *   LONG      mostly empty rows, two rows longer than a tile, and one at the end
- *   HUGE_ROW  a row so long that its pieces are folded in groups and span several tree nodes
+ *   HUGE_ROW  a row so long that its fragments are folded in groups and span several tree nodes
  *   SPARSE    rows of 0 to 5 entries
  *   NONE      no entries
  *   ONES      one entry per row

@@ -1,8 +1,8 @@
 /* The method "groups" of the backend cuda: groups of 1 to 20 rows with equal columns, also cut at the
- * ends of chunks; rows of all lengths around the lanes and the steps; empty rows; groups whose columns
- * just fit in 16 bits or just do not; the order of the sums, bit by bit; the plan's choice; new values;
- * infinite values; an epilogue; memory that runs out. Runs on a GPU, and on a host that runs the
- * kernels.
+ * ends of tiles; rows of all lengths around the lanes and the steps; empty rows; groups whose
+ * columns just fit in 16 bits or just do not; the order of the sums, bit by bit; the plan's choice;
+ * new values; infinite values; an epilogue; memory that runs out. Runs on a GPU, and on a host that
+ * runs the kernels.
  *
  * Values are small integers where results are compared with expected ones, so that every order of
  * summation gives the same result.
@@ -17,7 +17,7 @@ enum { LEAST = 1 << 20 };
 #endif
 /* Constants of the kernels: rows of a group, rows that are searched for groups together. Of a plan that
  * chooses its method: entries of a group, the longest row in mean lengths. */
-enum { MOST_ROWS = 8, CHUNK = 420, ENTRIES = 64, MOST_TIMES = 16 };
+enum { MOST_ROWS = 8, TILE = 420, ENTRIES = 64, MOST_TIMES = 16 };
 
 static const struct setting settings[] = {
     {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1},
@@ -86,7 +86,7 @@ static void sizes_of_groups(void **state)
             lengths[g] = length;
         check_groups("sizes", sizes, lengths, 12, 1000, "in 15 groups of 4.47 rows with equal columns");
     }
-    const int64_t all[] = {3 * CHUNK + 1}, four[] = {4};
+    const int64_t all[] = {3 * TILE + 1}, four[] = {4};
     check_groups("all rows are equal", all, four, 1, 50, "in 160 groups of");
 }
 
@@ -113,8 +113,8 @@ static void lengths_of_rows(void **state)
     }
 }
 
-/* Groups across the ends of chunks, and a last chunk of one row. */
-static void chunks(void **state)
+/* Groups across the ends of tiles, and a last tile of one row. */
+static void tiles(void **state)
 {
     (void)state;
     enum { GROUPS = 420 };
@@ -124,12 +124,12 @@ static void chunks(void **state)
             sizes[g] = g == 0 ? 1 : size;
             lengths[g] = g % 4;
         }
-        check_groups("chunks", sizes, lengths, GROUPS, 300, "rows with equal columns");
+        check_groups("tiles", sizes, lengths, GROUPS, 300, "rows with equal columns");
     }
     for (int g = 0; g < GROUPS; g++)
         sizes[g] = lengths[g] = 1;
-    check_groups("one chunk", sizes, lengths, GROUPS, 300, "rows with equal columns");
-    sizes[5] = 2; /* one row more than a chunk */
+    check_groups("one tile", sizes, lengths, GROUPS, 300, "rows with equal columns");
+    sizes[5] = 2; /* one row more than a tile */
     check_groups("a row more", sizes, lengths, GROUPS, 300, "rows with equal columns");
 }
 
@@ -376,7 +376,7 @@ static void memory_runs_out(void **state)
 #endif
 }
 
-ONE_CONTEXT_MAIN(cmocka_unit_test(sizes_of_groups), cmocka_unit_test(lengths_of_rows), cmocka_unit_test(chunks),
+ONE_CONTEXT_MAIN(cmocka_unit_test(sizes_of_groups), cmocka_unit_test(lengths_of_rows), cmocka_unit_test(tiles),
                  cmocka_unit_test(empty_rows), cmocka_unit_test(narrow_columns), cmocka_unit_test(bits),
                  cmocka_unit_test(choice), cmocka_unit_test(new_values), cmocka_unit_test(infinite_values),
                  cmocka_unit_test(epilogue), cmocka_unit_test(memory_runs_out))

@@ -6,8 +6,8 @@
 #include "tests/support/support_cache.h"
 #include "tests/support/support_planned.h"
 
-/* SPMV_TILES_MOST_HUBS of this build, nonzeros of a tile, pieces whose sums are folded at once, and
- * rows of a tile without nonzeros. */
+/* SPMV_TILES_MOST_HUBS of this build, nonzeros of a tile, fragments whose sums are folded at once,
+ * and rows of a tile without nonzeros. */
 enum { MOST = 40, CAPACITY = 2048, GROUP = 32, EMPTY_ROWS = 4096 };
 
 static const char taken[] = "columns in shared memory have";
@@ -121,7 +121,7 @@ static void short_and_empty_rows(void **state)
     free(lengths);
 }
 
-/* Pieces of one row are handed on by several teams and blocks. */
+/* Fragments of one row are handed on by several teams and blocks. */
 static void rows_longer_than_a_tile(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
-/* The method "padded" of the backend cuda: rows around the ends of chunks, batches and slices, ragged
- * last slices, empty rows and slices; columns at both ends of ranges, as many ranges as a slice can
- * have and one more, ranges that are too far apart; an infinite x beside empty places; the order of
- * the sums, bit by bit; the plan's choice; new values; an epilogue; memory that runs out. Runs on a
- * GPU, and on a host that runs the kernels.
+/* The method "padded" of the backend cuda: rows around the ends of pairs, batches and slices,
+ * ragged last slices, empty rows and slices; columns at both ends of ranges, as many ranges as a
+ * slice can have and one more, ranges that are too far apart; an infinite x beside empty places;
+ * the order of the sums, bit by bit; the plan's choice; new values; an epilogue; memory that runs
+ * out. Runs on a GPU, and on a host that runs the kernels.
  *
  * Values are small integers where results are compared with expected ones, so that every order of
  * summation gives the same result.
@@ -17,19 +17,9 @@ enum { LARGE = 4000 }; /* SPMV_TILES_LARGE of this build */
 enum { LARGE = 1 << 20 };
 #endif
 /* Constants of the kernels: rows of a slice, and of those that share ranges; lanes of a row, entries of a
- * row in a chunk and in a batch, ranges of a slice, columns of a range; the means of
+ * row in a pair and in a batch, ranges of a slice, columns of a range; the means of
  * a plan that chooses the method. */
-enum {
-    SLICE = 8,
-    SHARED = 16,
-    LANES = 4,
-    CHUNK = 8,
-    BATCH = 32,
-    RANGES = 31,
-    RANGE = 2048,
-    MEAN = 16,
-    MOST_MEAN = 192
-};
+enum { SLICE = 8, SHARED = 16, LANES = 4, PAIR = 8, BATCH = 32, RANGES = 31, RANGE = 2048, MEAN = 16, MOST_MEAN = 192 };
 
 static const struct setting settings[] = {
     {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1},
@@ -58,14 +48,14 @@ static void check_lengths(const char *name, const int64_t *lengths, int64_t rows
 
 /* ------------------------------------------------------------------ matrices */
 
-/* Numbers of rows around multiples of a slice and of a block of slices; rows around chunks and
+/* Numbers of rows around multiples of a slice and of a block of slices; rows around pairs and
  * batches. */
 static void seams(void **state)
 {
     (void)state;
     enum { MOST = 8 * SLICE + 2 };
     static const int64_t slices[] = {1, 2, 4, 8};
-    static const int64_t around[] = {CHUNK, BATCH, 3 * BATCH};
+    static const int64_t around[] = {PAIR, BATCH, 3 * BATCH};
     int64_t lengths[MOST];
     for (size_t s = 0; s < sizeof slices / sizeof slices[0]; s++)
         for (int64_t rows = slices[s] * SLICE - 1; rows <= slices[s] * SLICE + 1; rows++) {

@@ -32,7 +32,7 @@ struct matrix {
  *   1: 0 to 5
  *   2: mostly empty, two rows of thousands
  *   3: no entries
- *   4: as 1, with one row so long that its pieces are folded in groups
+ *   4: as 1, with one row so long that its fragments are folded in groups
  *   5: an arrow: one long row and rows of 4 whose columns shift from row to row, most with one
  *      fixed column: the first, the third or the last */
 enum { SHAPES = 4, HUGE_ROW = 4, ARROW = 5 };

@@ -9,8 +9,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/support/support_planned.h"
 
-/* Constants of the kernels: nonzeros of a tile (half as many in small matrices), pieces whose sums
- * are folded at once, rows of a tile of a small matrix with and without nonzeros. */
+/* Constants of the kernels: nonzeros of a tile (half as many in small matrices), fragments whose
+ * sums are folded at once, rows of a tile of a small matrix with and without nonzeros. */
 enum { CAPACITY = 2048, GROUP = 32, ROWS = 512, EMPTY_ROWS = 2048 };
 
 /* A setting of this method. compression: -1 or, without, 0. */
@@ -297,7 +297,7 @@ static void every_group_of_lanes(void **state)
 
 /* Number of rows of this length that fills whole tiles, in two halves, and suffices for tiles of
  * ordinary size. */
-static int64_t stretched_rows(int length)
+static int64_t ranged_rows(int length)
 {
     return scaled_down(1 << 21, 1 << 14) / length;
 }
@@ -306,7 +306,7 @@ static int64_t stretched_rows(int length)
 static void check_columns(const struct matrix *m, const char *says)
 {
     check_matrix("16 bits", m);
-    if (on_real_gpu() && brief) /* too small for stretches */
+    if (on_real_gpu() && brief) /* too small for ranges */
         return;
     for (int plain = 0; plain < 2; plain++) {
         struct planned p = make_plan(m, tiles_in((struct setting){.compression = plain - 1}, SPMV_F64));
@@ -320,17 +320,17 @@ static void check_columns(const struct matrix *m, const char *says)
 }
 
 /* Tiles whose columns span 65535 have 16-bit columns from one base, those that span 65536 from two
- * stretches. */
+ * ranges. */
 static void columns_at_the_border_of_16_bits(void **state)
 {
     (void)state;
-    const int64_t rows = stretched_rows(2), half = rows / 2;
+    const int64_t rows = ranged_rows(2), half = rows / 2;
     static const struct {
         int first, second;
         const char *says;
     } cases[] = {{65535, 65535, "16-bit columns in 100 % of the tiles;"},
-                 {65536, 65536, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
-                 {65535, 65536, "16-bit columns in 100 % of the tiles (50 % by stretches);"},
+                 {65536, 65536, "16-bit columns in 100 % of the tiles (100 % by ranges);"},
+                 {65535, 65536, "16-bit columns in 100 % of the tiles (50 % by ranges);"},
                  {0, 0, "16-bit columns in 100 % of the tiles;"}};
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
@@ -347,30 +347,30 @@ static void columns_at_the_border_of_16_bits(void **state)
     free(lengths);
 }
 
-/* 32 stretches of 2048 columns are allowed; 33, or one stretch that is one column wider, are not.
- * Half of the tiles suffice, three eighths do not. Stretches begin at multiples of 64 columns after
+/* 32 ranges of 2048 columns are allowed; 33, or one range that is one column wider, are not.
+ * Half of the tiles suffice, three eighths do not. Ranges begin at multiples of 64 columns after
  * the smallest column of the tile, of 128 if the tile spans more than two million columns. The
  * columns of a tile are unordered. */
-static void columns_in_stretches(void **state)
+static void columns_in_ranges(void **state)
 {
     (void)state;
     enum { NEAR = 110 * 64, FAR = 550 * 128, ALL = 1000 };
-    const int64_t rows = stretched_rows(4);
+    const int64_t rows = ranged_rows(4);
     static const struct {
-        int apart;   /* distance between neighbouring stretches */
+        int apart;   /* distance between neighbouring ranges */
         int eighths; /* of the rows, that belong to the first part */
-        /* Stretches of the tiles of each part; plus ALL: one of them is a column wider. */
+        /* Ranges of the tiles of each part; plus ALL: one of them is a column wider. */
         int first, second;
         const char *says;
-    } cases[] = {{NEAR, 4, 32, 32, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
+    } cases[] = {{NEAR, 4, 32, 32, "16-bit columns in 100 % of the tiles (100 % by ranges);"},
                  {NEAR, 4, 33, 33, "16-bit columns in 0 % of the tiles;"},
                  {NEAR, 4, ALL + 32, ALL + 32, "16-bit columns in 0 % of the tiles;"},
-                 {NEAR, 4, ALL + 31, 17, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
-                 {NEAR, 4, 32, 33, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
+                 {NEAR, 4, ALL + 31, 17, "16-bit columns in 100 % of the tiles (100 % by ranges);"},
+                 {NEAR, 4, 32, 33, "16-bit columns in 50 % of the tiles (50 % by ranges);"},
                  {NEAR, 3, 32, 33, "16-bit columns in 0 % of the tiles;"},
-                 {NEAR, 4, 11, 2, "16-bit columns in 100 % of the tiles (50 % by stretches);"},
-                 {NEAR + 1, 4, 15, 32, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
-                 {FAR, 4, 32, ALL + 32, "16-bit columns in 50 % of the tiles (50 % by stretches);"}};
+                 {NEAR, 4, 11, 2, "16-bit columns in 100 % of the tiles (50 % by ranges);"},
+                 {NEAR + 1, 4, 15, 32, "16-bit columns in 50 % of the tiles (50 % by ranges);"},
+                 {FAR, 4, 32, ALL + 32, "16-bit columns in 50 % of the tiles (50 % by ranges);"}};
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = 4;
@@ -379,14 +379,13 @@ static void columns_in_stretches(void **state)
         struct matrix m = make_matrix(lengths, rows, 50 + 33 * (int64_t)apart + 2048, true, false);
         for (int64_t k = 0; k < 4 * rows; k++) {
             const int asked = k < 4 * (rows * cases[c].eighths / 8) ? cases[c].first : cases[c].second,
-                      stretches = asked % ALL;
-            /* Within a tile every stretch gets each of its four positions. */
+                      ranges = asked % ALL;
+            /* Within a tile every range gets each of its four positions. */
             const int64_t turn = k * 29 % 512;
-            const int stretch = (int)(turn % stretches);
+            const int range = (int)(turn % ranges);
             static const int places[] = {0, 2047, 1024, 333};
-            const int place =
-                places[turn / stretches % 4] + (asked >= ALL && stretch == 3 && turn / stretches % 4 == 1);
-            m.col[k] = 50 + stretch * apart + place;
+            const int place = places[turn / ranges % 4] + (asked >= ALL && range == 3 && turn / ranges % 4 == 1);
+            m.col[k] = 50 + range * apart + place;
         }
         check_columns(&m, cases[c].says);
         free_matrix(&m);
@@ -449,7 +448,7 @@ static void bits_repeat(void **state)
 }
 
 /* Tiles are full: at most a tenth more than the nonzeros or rows need, plus one for each
- * segment. */
+ * chunk. */
 static void tiles_are_packed(void **state)
 {
     (void)state;
@@ -484,5 +483,4 @@ ONE_CONTEXT_MAIN(cmocka_unit_test(one_long_row_among_short_ones), cmocka_unit_te
                  cmocka_unit_test(least_matrices), cmocka_unit_test(without_columns_or_rows),
                  cmocka_unit_test(rows_as_long_as_a_tile), cmocka_unit_test(as_many_rows_as_a_tile),
                  cmocka_unit_test(every_group_of_lanes), cmocka_unit_test(columns_at_the_border_of_16_bits),
-                 cmocka_unit_test(columns_in_stretches), cmocka_unit_test(bits_repeat),
-                 cmocka_unit_test(tiles_are_packed))
+                 cmocka_unit_test(columns_in_ranges), cmocka_unit_test(bits_repeat), cmocka_unit_test(tiles_are_packed))

@@ -24,9 +24,9 @@ static void free_matrix(struct matrix *m)
     support_free(m->row_ptr, m->col);
 }
 
-/* Columns close together, so that 16 bits and a base suffice; in a few distant stretches;
+/* Columns close together, so that 16 bits and a base suffice; in a few distant ranges;
  * anywhere. */
-enum columns { TOGETHER, STRETCHES, ANYWHERE, FORMS };
+enum columns { TOGETHER, RANGES, ANYWHERE, FORMS };
 
 /* Rows of 0 to 8 entries, one of several tiles, one just after it; enough for tiles of ordinary
  * size. large: for many more blocks than search for values. */
@@ -44,7 +44,7 @@ static struct matrix make_matrix(enum columns form, bool large)
     for (int64_t k = 0; k < m.nnz; k++) {
         const uint64_t drawn = support_random(&random);
         m.col[k] =
-            (int32_t)(form == STRETCHES ? drawn % 20 * 50000 + (drawn >> 32) % 2000 : (drawn >> 32) % (uint64_t)m.cols);
+            (int32_t)(form == RANGES ? drawn % 20 * 50000 + (drawn >> 32) % 2000 : (drawn >> 32) % (uint64_t)m.cols);
     }
     return m;
 }
@@ -249,7 +249,7 @@ static void check_count(const struct matrix *m, struct setting s, int count, enu
     check_layout(&with, count);
     assert_null(strstr(info_of(&without).layout, "table"));
     assert_true((strstr(layout, "16-bit columns in 0 %") == NULL) == (form != ANYWHERE));
-    assert_true((strstr(layout, "by stretches") != NULL) == (form == STRETCHES));
+    assert_true((strstr(layout, "by ranges") != NULL) == (form == RANGES));
     assert_true((strstr(layout, "retained") != NULL) == retained);
     assert_int_equal(info_of(&with).bytes - info_of(&without).bytes, count <= MOST ? table_bytes(s.sums, m->nnz) : 0);
     same_products(&with, &without, 1, "a table");
@@ -345,7 +345,7 @@ static void wide_offsets(void **state)
     (void)state;
     if (!on_cuda() || brief)
         return;
-    struct matrix m = make_matrix(STRETCHES, false);
+    struct matrix m = make_matrix(RANGES, false);
     struct setting s = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .borrowed = true, .compression = 2};
     void *const values = make_values(s.stored, m.nnz, 200, IN_TURN);
     struct planned with = make_plan(&m, values, s);

@@ -109,7 +109,7 @@ class Packed(LoadingTest):
             self.assertEqual(result["load"]["source"], form)
             self.assertEqual(result["load"]["bytes"], len(text))
             self.assertEqual(result["matrix"]["name"], "a")
-        # The ending does not matter; several compressed pieces form one text.
+        # The ending does not matter; several compressed texts form one text.
         two = gzip.compress(text[:70000].encode()) + gzip.compress(text[70000:].encode())
         self.assertEqual(self.ok(self.put("b.mtx", two)).stdout, want)
 
@@ -194,7 +194,7 @@ class Packed(LoadingTest):
         head, entries = TEXT.split("\n", 1)
         head, comment, entries = (part.encode() for part in (head + "\n", "%" + "x" * (8 << 20) + "\n", entries))
         text = head + comment * 26 + entries
-        # pieces, so that the comment is compressed once
+        # portions, so that the comment is compressed once
         packed = self.put("long.mtx.gz", gzip.compress(head) + gzip.compress(comment) * 26 + gzip.compress(entries))
         limited = ["sh", "-c", 'ulimit -v 200000; exec "$@"', "sh", PROGRAM]
         if is_sanitized(PROGRAM):
@@ -214,11 +214,11 @@ class Packed(LoadingTest):
             damaged[digit] ^= 1
             self.assertNotEqual(damaged, stored)
             self.fails(3, self.put("b.mtx.gz", bytes(damaged)), says="the checksum of its text does not match")
-        # Each piece has its own checksum, also the data after a member of an archive.
-        pieces = bytearray(gzip.compress(text[:5000].encode(), compresslevel=0) + gzip.compress(text[5000:].encode()))
-        self.ok("info", self.put("c.mtx.gz", bytes(pieces)))
-        pieces[next(k for k in range(4000, 5000) if chr(pieces[k]).isdigit())] ^= 1
-        self.fails(3, self.put("d.mtx.gz", bytes(pieces)), says="the checksum of its text does not match")
+        # Each compressed text has its own checksum, also the data after a member of an archive.
+        texts = bytearray(gzip.compress(text[:5000].encode(), compresslevel=0) + gzip.compress(text[5000:].encode()))
+        self.ok("info", self.put("c.mtx.gz", bytes(texts)))
+        texts[next(k for k in range(4000, 5000) if chr(texts[k]).isdigit())] ^= 1
+        self.fails(3, self.put("d.mtx.gz", bytes(texts)), says="the checksum of its text does not match")
         archive = bytearray(gzip.compress(gzip.decompress(tar([("e/e.mtx", text), ("e/e_b.mtx", text)])), compresslevel=0))
         self.ok("info", self.put("e.tar.gz", bytes(archive)))
         archive[next(k for k in range(3000, 4000) if chr(archive[k]).isdigit())] ^= 1

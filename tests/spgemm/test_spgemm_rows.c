@@ -1,6 +1,6 @@
 /* Sparse products by the method "rows" of the backend cuda, compared bit by bit with a serial
  * definition: rows of all classes and at their limits, empty rows and matrices, dense rows and
- * columns, several windows and segments, rows that all blocks share, all types and patterns, both
+ * columns, several windows and fragments, rows that all blocks share, all types and patterns, both
  * widths of row offsets; memory that runs out; a numeric phase under capture. Runs on a GPU, and on
  * a host that runs the kernels.
  *
@@ -16,8 +16,8 @@ enum { SLOTS = 8, WORDS = 32, LONGEST = 300 };
 #else
 enum { SLOTS = 16, WORDS = 16384, LONGEST = 16384 };
 #endif
-/* the most columns of a row in the smallest class, and of a segment */
-enum { LEAST_CLASS = SLOTS / 4 * 3 * 4, SEGMENT = 8 * LEAST_CLASS };
+/* the most columns of a row in the smallest class, and of a fragment */
+enum { LEAST_CLASS = SLOTS / 4 * 3 * 4, FRAGMENT = 8 * LEAST_CLASS };
 
 static spmv_context *ctx;
 
@@ -341,9 +341,9 @@ static void test_random(void **state)
     check_random(40, 300, 5000, 0, 20, 0, 30);
     check_random(60, 40, 3000, 5, 12, 30, 70);
     check_random(200, 300, 400, 3, 9, 1, 4);
-    check_random(25, 100, 150, 60, 100, 2, 6);                    /* many products for each entry of C */
-    check_random(12, 80, 40, 0, 80, 0, 40);                       /* nearly dense */
-    check_random(9, 60, 8 * SEGMENT, 1, 8, SEGMENT / 3, SEGMENT); /* long rows */
+    check_random(25, 100, 150, 60, 100, 2, 6);                       /* many products for each entry of C */
+    check_random(12, 80, 40, 0, 80, 0, 40);                          /* nearly dense */
+    check_random(9, 60, 8 * FRAGMENT, 1, 8, FRAGMENT / 3, FRAGMENT); /* long rows */
 }
 
 static void test_empty(void **state)
@@ -399,7 +399,7 @@ static void test_windows(void **state)
     const int64_t window = 32 * WORDS;
     for (int64_t extra = -1; extra <= 1; extra++) {
         const int64_t cols = 3 * window + extra;
-        int64_t lengths[] = {SEGMENT + 5, 2 * SEGMENT, 3, 40};
+        int64_t lengths[] = {FRAGMENT + 5, 2 * FRAGMENT, 3, 40};
         struct matrix b = make_rows(lengths, 4, cols, 31, cols - 31, 8);
         int64_t two[] = {2, 4, 3, 2};
         struct matrix a = make_rows(two, 4, 4, 0, 4, 9);
@@ -449,7 +449,7 @@ static void test_dense(void **state)
     for (int64_t i = 0; i < wide; i++)
         ones[i] = i % 7 == 0;
     a = make_rows(&wide, 1, wide, 0, wide, 28);
-    b = make_rows(ones, wide, 9 * SEGMENT, 0, 9 * SEGMENT, 29);
+    b = make_rows(ones, wide, 9 * FRAGMENT, 0, 9 * FRAGMENT, 29);
     check_as(&a, &b, SPMV_F64, false, false, 32, 32, "a very long row of A");
     free_matrix(&a);
     free_matrix(&b);
@@ -458,8 +458,8 @@ static void test_dense(void **state)
     for (int64_t i = 0; i < n; i++)
         lengths[i] = 1;
     a = make_rows(lengths, n, 3, 0, 1, 26);
-    int64_t some[] = {SEGMENT / 2, 3, 4};
-    b = make_rows(some, 3, 4 * SEGMENT, 0, 4 * SEGMENT, 27);
+    int64_t some[] = {FRAGMENT / 2, 3, 4};
+    b = make_rows(some, 3, 4 * FRAGMENT, 0, 4 * FRAGMENT, 27);
     check_as(&a, &b, SPMV_F64, false, false, 64, 64, "a dense column of A");
     free_matrix(&a);
     free_matrix(&b);

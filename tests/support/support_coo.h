@@ -63,7 +63,7 @@ static inline void *support_typed(spmv_type type, const double *v, int64_t n)
 #define CASE(NAME, name, value, T, CLASS, ARG)                                                                         \
     if (type == SPMV_##NAME)                                                                                           \
         ((T *)array)[k] = (T)v[k];
-        SPMV_NUMBER_LIST(CASE, )
+        SPMV_NUMBER_TYPES(CASE, )
 #undef CASE
     }
     return array;
@@ -77,7 +77,7 @@ static inline double support_value(const spmv_csr *a, int64_t k)
 #define CASE(NAME, name, value, T, CLASS, ARG)                                                                         \
     if (a->type == SPMV_##NAME)                                                                                        \
         v = (double)((const T *)a->val)[k];
-        SPMV_NUMBER_LIST(CASE, )
+        SPMV_NUMBER_TYPES(CASE, )
 #undef CASE
     }
     return v;

@@ -27,7 +27,7 @@ struct pair {
 };
 
 /* For sums an integer so small that 10^6 of them add up exactly in f32; for products 1 and -1,
- * sometimes 2 followed by 1/2; for last stretches of zeros longer than a tile. */
+ * sometimes 2 followed by 1/2; for last runs of zeros longer than a tile. */
 static inline double exact_real(spmv_op op, int64_t i, uint64_t *seed)
 {
     const uint64_t r = support_random(seed) >> 32;
@@ -89,7 +89,7 @@ static inline spmv_segsum_f64 value_segsum_f64(bool exact, uint64_t *seed)
         for (int64_t i = 0; i < n; i++)                                                                                \
             ((T *)x)[i] = VALUE_##CLASS(T, SPMV_##OP, type, i, exact, seed);                                           \
     }
-SPMV_PAIR_LIST(DEFINE_PAIR)
+SPMV_OPERATOR_PAIRS(DEFINE_PAIR)
 
 #define PAIR_ROW(OP, op_, TYPE, type_, T, CLASS)                                                                       \
     {.op = SPMV_##OP,                                                                                                  \
@@ -99,7 +99,7 @@ SPMV_PAIR_LIST(DEFINE_PAIR)
      .join = pair_join_##op_##_##type_,                                                                                \
      .identity = pair_identity_##op_##_##type_,                                                                        \
      .fill = pair_fill_##op_##_##type_},
-static const struct pair pairs[] = {SPMV_PAIR_LIST(PAIR_ROW)};
+static const struct pair pairs[] = {SPMV_OPERATOR_PAIRS(PAIR_ROW)};
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 #define FOR_PAIRS(p) for (const struct pair *p = pairs; p < pairs + PAIRS; p++)

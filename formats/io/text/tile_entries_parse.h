@@ -352,7 +352,7 @@ static void parse_tile(const struct tile_kind *kind, const struct text_tile *til
         }
     } else if (kind->header->field == SPMV_FIELD_COMPLEX) {
         switch ((int)kind->type) {
-            SPMV_COMPLEX_LIST(COMPLEXES, )
+            SPMV_COMPLEX_TYPES(COMPLEXES, )
         }
     } else {
         switch ((int)kind->type) {

@@ -32,10 +32,10 @@ struct blocked_state {
     tiles::statistics about;
     bool large;
     int columns; /* of a block */
-    int64_t blocks, parts, segments, runs;
+    int64_t blocks, parts, sections, runs;
     int64_t few; /* nonzeros gathered from memory */
     void *table, *long_rows, *sums, *counts;
-    void *segment_table, *first, *block_begins;
+    void *section_table, *first, *block_begins;
     void *column, *val, *place, *before, *shift, *products;
     void *from; /* where values may be replaced: the nonzero of each place */
 };
@@ -176,25 +176,25 @@ spmv_status sort_by(spmv_plan *plan, making *m, int64_t keys, void *out, void *s
     return st;
 }
 
-/* Cuts a part, from begin to end, into segments: one for each block of columns with enough
+/* Cuts a part, from begin to end, into sections: one for each block of columns with enough
  * nonzeros, and one for the blocks between. */
 void cut_part(const std::vector<int64_t> &begins, int64_t begin, int64_t end, int64_t few, int32_t *block,
-              std::vector<blocked::segment> *segments, int64_t *gathered)
+              std::vector<blocked::section> *sections, int64_t *gathered)
 {
-    const size_t first = segments->size();
+    const size_t first = sections->size();
     while (begin < end) {
         while (begins[(size_t)*block + 1] <= begin)
             ++*block;
         const int64_t until = std::min(end, begins[(size_t)*block + 1]);
         if (until - begin >= few) {
-            segments->push_back({begin, until, *block, -1});
+            sections->push_back({begin, until, *block, -1});
         } else {
             *gathered += until - begin;
-            if (segments->size() > first && segments->back().last >= 0) {
-                segments->back().end = until;
-                segments->back().last = *block;
+            if (sections->size() > first && sections->back().last >= 0) {
+                sections->back().end = until;
+                sections->back().last = *block;
             } else {
-                segments->push_back({begin, until, *block, *block});
+                sections->push_back({begin, until, *block, *block});
             }
         }
         begin = until;
@@ -222,17 +222,17 @@ spmv_status cut_parts(spmv_plan *plan, blocked_state *s, int resident)
     if (st != SPMV_OK)
         return st;
     s->parts = parts_for(nnz, (int64_t)((const cuda_state *)ctx->device)->multiprocessors * resident);
-    std::vector<blocked::segment> segments;
+    std::vector<blocked::section> sections;
     std::vector<int32_t> first(1, 0);
     int32_t block = 0;
     for (int64_t p = 0; p < s->parts; p++) {
         const int64_t each = nnz / s->parts, more = nnz % s->parts;
         const int64_t begin = p * each + std::min(p, more);
-        cut_part(begins, begin, begin + each + (p < more), few, &block, &segments, &s->few);
-        first.push_back((int32_t)segments.size());
+        cut_part(begins, begin, begin + each + (p < more), few, &block, &sections, &s->few);
+        first.push_back((int32_t)sections.size());
     }
-    s->segments = (int64_t)segments.size();
-    st = keep(plan, segments, &s->segment_table);
+    s->sections = (int64_t)sections.size();
+    st = keep(plan, sections, &s->section_table);
     return st != SPMV_OK ? st : keep(plan, first, &s->first);
 }
 
@@ -419,9 +419,9 @@ void describe(spmv_plan *plan, const blocked_state *s)
     if (nnz > 0)
         used +=
             snprintf(plan->layout + used, sizeof plan->layout - (size_t)used,
-                     ", in %lld part%s and %lld segment%s (%.3g %% of the entries gathered from memory); %d tile%s, "
+                     ", in %lld part%s and %lld section%s (%.3g %% of the entries gathered from memory); %d tile%s, "
                      "in runs of %.4g products on average; %.3g bytes per entry in both launches",
-                     (long long)s->parts, plural(s->parts), (long long)s->segments, plural(s->segments),
+                     (long long)s->parts, plural(s->parts), (long long)s->sections, plural(s->sections),
                      100.0 * (double)s->few / (double)nnz, s->about.packed.tiles, plural(s->about.packed.tiles), mean,
                      stored + 2 * size + 4 + index / warp_lanes + index / mean);
     snprintf(plan->layout + used, sizeof plan->layout - (size_t)used, "; %d row%s longer than a tile",
@@ -443,7 +443,7 @@ spmv_status launch_sharing(spmv_context *ctx, const char *name, launch_shape sha
 template <typename X, typename T, typename Stored>
 spmv_status run_multiply(const spmv_plan *plan, const blocked_state *s, const T *x)
 {
-    const blocked::sorted_matrix<T, Stored> m = {(const blocked::segment *)s->segment_table,
+    const blocked::sorted_matrix<T, Stored> m = {(const blocked::section *)s->section_table,
                                                  (const int32_t *)s->first,
                                                  (const int64_t *)s->block_begins,
                                                  plan->a.cols,
@@ -465,8 +465,8 @@ spmv_status run_add(const spmv_plan *plan, const blocked_state *s, tiles::store_
     m.row_ptr = (const uint32_t *)plan->a.row_ptr;
     m.words = plan->a.row_ptr_bits / 32;
     m.long_rows = (const tiles::long_row *)s->long_rows;
-    m.piece_sums = (T *)s->sums;
-    m.group_sums = s->sums != nullptr ? m.piece_sums + groups * tiles::GROUP : nullptr;
+    m.fragment_sums = (T *)s->sums;
+    m.group_sums = s->sums != nullptr ? m.fragment_sums + groups * tiles::GROUP : nullptr;
     m.group_counts = (unsigned *)s->counts;
     m.row_counts = s->counts != nullptr ? m.group_counts + groups : nullptr;
     const blocked::runs<T, Index> r = {(const uint16_t *)s->place, (const Index *)s->before, (const Index *)s->shift,
@@ -554,7 +554,7 @@ extern "C" spmv_status blocked_cuda_apply(const spmv_plan *plan, const struct pl
 extern "C" void blocked_cuda_release(spmv_plan *plan)
 {
     const blocked_state *const s = (const blocked_state *)plan->state;
-    void *const memory[] = {s->table, s->sums,  s->segment_table, s->first, s->block_begins, s->column,
+    void *const memory[] = {s->table, s->sums,  s->section_table, s->first, s->block_begins, s->column,
                             s->val,   s->place, s->before,        s->shift, s->products,     s->from};
     for (void *m : memory)
         spmv_free(plan->ctx, m);

@@ -23,9 +23,9 @@
  *             (products through memory, so that accesses on both sides are local).
  *
  * Multiply: the sorted nonzeros are cut into equal parts, one for each thread block, as many as
- * fill the device a whole number of times. A part is cut into segments where blocks of columns
- * begin. A segment with so few nonzeros that loading x's part costs more than its gathers gathers
- * from memory; neighbouring segments of this kind are merged. The parts depend on the device, the
+ * fill the device a whole number of times. A part is cut into sections where blocks of columns
+ * begin. A section with so few nonzeros that loading x's part costs more than its gathers gathers
+ * from memory; neighbouring sections of this kind are merged. The parts depend on the device, the
  * products do not.
  *
  * Add: two arrays in the order (tile, block of columns, row, column) locate the products of a tile.
@@ -130,15 +130,15 @@ template <typename T> struct width_of {
 
 /* Sorted nonzeros begin ... end - 1. last < 0: all in one block of columns, whose part of x is
  * loaded into shared memory. Otherwise in the blocks up to last, gathered from memory. */
-struct segment {
+struct section {
     int64_t begin, end;
     int32_t block, last;
 };
 
 /* The sorted matrix. */
 template <typename T, typename Stored> struct sorted_matrix {
-    const segment *segments;
-    const int32_t *first;        /* the first segment of each part; parts + 1 */
+    const section *sections;
+    const int32_t *first;        /* the first section of each part; parts + 1 */
     const int64_t *block_begins; /* blocks + 1 */
     int64_t cols;
     const uint16_t *column; /* within its block; like val padded to whole packs */
@@ -230,7 +230,7 @@ template <int BLOCK, typename T, typename Stored> struct batch {
                         product.at[e] *= T(value[i].at[e]);
                 }
                 *(pack<T, PACK> *)(m.products + k) = product;
-            } else { /* a pack on the segment's border, which may have elements of other segments */
+            } else { /* a pack on the section's border, which may have elements of other sections */
 #pragma unroll
                 for (int e = 0; e < PACK; e++) {
                     if (k + e < begin || k + e >= end)
@@ -245,9 +245,9 @@ template <int BLOCK, typename T, typename Stored> struct batch {
     }
 };
 
-/* Multiplies a segment of blocks with few nonzeros. */
+/* Multiplies a section of blocks with few nonzeros. */
 template <typename T, typename Stored>
-__device__ void multiply_few(const sorted_matrix<T, Stored> &m, segment g, int columns, const T *x, int threads)
+__device__ void multiply_few(const sorted_matrix<T, Stored> &m, section g, int columns, const T *x, int threads)
 {
     for (int64_t k = g.begin + threadIdx.x; k < g.end; k += threads) {
         int32_t low = g.block, high = g.last; /* the last block that begins at or before k */
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
     const int first = m.first[blockIdx.x], behind = m.first[blockIdx.x + 1];
     let_next_begin();
     for (int s = first; s < behind; s++) {
-        const segment g = m.segments[s];
+        const section g = m.sections[s];
         int64_t from = g.begin & ~(int64_t)(held::PACK - 1);
         held part;
         if (g.last < 0)
@@ -288,7 +288,7 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
         }
         const int64_t left = m.cols - (int64_t)g.block * COLUMNS;
         if (s > first)
-            __syncthreads(); /* before x's part of the last segment is overwritten */
+            __syncthreads(); /* before x's part of the last section is overwritten */
         stage<X::BLOCK>(x + (int64_t)g.block * COLUMNS, left < COLUMNS ? (int)left : COLUMNS, block_x);
         __syncthreads();
         while (true) {
@@ -393,7 +393,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
     if (whole_rows)
         tiles::sum_rows<Tile>(products, ends, rows, mine.shift, mine.row, store, held);
     else
-        tiles::sum_piece<Tile>(m, products, skip, count, mine.long_row, t, store);
+        tiles::sum_fragment<Tile>(m, products, skip, count, mine.long_row, t, store);
 }
 
 } // namespace blocked

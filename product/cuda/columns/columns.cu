@@ -14,9 +14,9 @@ namespace
 {
 
 struct columns_state {
-    int slots_wanted_log; /* log2 of the slots that the mean row length suggests */
-    int64_t rows, pieces; /* numbers of the long rows and of their pieces */
-    void *row_table, *piece_table, *sums;
+    int slots_wanted_log;    /* log2 of the slots that the mean row length suggests */
+    int64_t rows, fragments; /* numbers of the long rows and of their fragments */
+    void *row_table, *fragment_table, *sums;
 };
 
 int log_of(int64_t n)
@@ -88,28 +88,29 @@ template <typename T> spmv_status keep(spmv_plan *plan, const std::vector<T> &ta
 spmv_status cut_long_rows(spmv_plan *plan, columns_state *s)
 {
     std::vector<columns::long_row> found;
-    std::vector<columns::pieces_of_row> rows;
-    std::vector<columns::piece> pieces;
+    std::vector<columns::fragments_of_row> rows;
+    std::vector<columns::fragment> fragments;
     spmv_status st = find_long_rows(plan, s, &found);
     if (st != SPMV_OK)
         return st;
     for (const columns::long_row &row : found) {
-        rows.push_back({row.row, (int64_t)pieces.size(), ceil_divide(row.end - row.begin, (int64_t)columns::PIECE)});
-        for (int64_t begin = row.begin; begin < row.end; begin += columns::PIECE)
-            pieces.push_back({begin, min_i64(begin + columns::PIECE, row.end)});
+        rows.push_back(
+            {row.row, (int64_t)fragments.size(), ceil_divide(row.end - row.begin, (int64_t)columns::FRAGMENT)});
+        for (int64_t begin = row.begin; begin < row.end; begin += columns::FRAGMENT)
+            fragments.push_back({begin, min_i64(begin + columns::FRAGMENT, row.end)});
     }
     s->rows = (int64_t)rows.size();
-    s->pieces = (int64_t)pieces.size();
+    s->fragments = (int64_t)fragments.size();
     st = keep(plan, rows, &s->row_table);
     if (st == SPMV_OK)
-        st = keep(plan, pieces, &s->piece_table);
+        st = keep(plan, fragments, &s->fragment_table);
     if (st == SPMV_OK)
-        st = plan_alloc(plan, s->pieces * columns::MOST * (int64_t)spmv_type_size(plan->type), &s->sums);
+        st = plan_alloc(plan, s->fragments * columns::MOST * (int64_t)spmv_type_size(plan->type), &s->sums);
     return st;
 }
 
 /* log2 of the lanes for the columns, PACK columns a lane, and of the entries of a row at a time;
- * most: of a piece. */
+ * most: of a fragment. */
 struct shape {
     int width_log, slots_log, most_slots_log;
 
@@ -141,16 +142,16 @@ spmv_status run(const spmv_plan *plan, const struct plan_product *p, const colum
                                 columns::multiply_rows<PACK, columns::dots<T>, T, Stored>, j,
                                 columns::dots<T>{(T *)p->column_parts, p->stop});
     }
-    const int pieces_a_block = columns::BLOCK >> (j.width_log + j.most_slots_log);
+    const int fragments_a_block = columns::BLOCK >> (j.width_log + j.most_slots_log);
     spmv_status st = launch(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
                             columns::multiply_rows<PACK, columns::no_dots, T, Stored>, j, columns::no_dots{});
     if (st == SPMV_OK && s->rows > 0)
-        st = launch(ctx, "spmv columns pieces", grid_for(s->pieces, pieces_a_block), columns::BLOCK,
-                    columns::multiply_pieces<PACK, T, Stored>, j, (const columns::piece *)s->piece_table, s->pieces,
-                    (T *)s->sums);
+        st = launch(ctx, "spmv columns fragments", grid_for(s->fragments, fragments_a_block), columns::BLOCK,
+                    columns::multiply_fragments<PACK, T, Stored>, j, (const columns::fragment *)s->fragment_table,
+                    s->fragments, (T *)s->sums);
     if (st == SPMV_OK && s->rows > 0)
-        st = launch(ctx, "spmv columns add", grid_for(s->rows, 1), columns::BLOCK, columns::add_pieces<T, Stored>, j,
-                    (const columns::pieces_of_row *)s->row_table, s->rows, (const T *)s->sums);
+        st = launch(ctx, "spmv columns add", grid_for(s->rows, 1), columns::BLOCK, columns::add_fragments<T, Stored>, j,
+                    (const columns::fragments_of_row *)s->row_table, s->rows, (const T *)s->sums);
     return st;
 }
 
@@ -189,9 +190,9 @@ template <typename T, typename Stored> spmv_status apply(const spmv_plan *plan, 
 void describe(spmv_plan *plan, const columns_state *s)
 {
     if (s->rows > 0)
-        snprintf(plan->layout, sizeof plan->layout, "%lld row%s of more than %lld entries, in %lld piece%s",
-                 (long long)s->rows, plural(s->rows), (long long)longest_of(s), (long long)s->pieces,
-                 plural(s->pieces));
+        snprintf(plan->layout, sizeof plan->layout, "%lld row%s of more than %lld entries, in %lld fragment%s",
+                 (long long)s->rows, plural(s->rows), (long long)longest_of(s), (long long)s->fragments,
+                 plural(s->fragments));
 }
 
 } // namespace
@@ -207,7 +208,7 @@ extern "C" spmv_status columns_cuda_prepare(spmv_plan *plan)
     try {
         st = cut_long_rows(plan, s);
     } catch (const std::bad_alloc &) {
-        st = context_fail(plan->ctx, SPMV_ERROR_MEMORY, "spmv_plan_create: no memory for the long rows' pieces");
+        st = context_fail(plan->ctx, SPMV_ERROR_MEMORY, "spmv_plan_create: no memory for the long rows' fragments");
     }
     if (st == SPMV_OK)
         describe(plan, s);
@@ -240,6 +241,6 @@ extern "C" void columns_cuda_release(spmv_plan *plan)
 {
     const columns_state *const s = (const columns_state *)plan->state;
     spmv_free(plan->ctx, s->row_table);
-    spmv_free(plan->ctx, s->piece_table);
+    spmv_free(plan->ctx, s->fragment_table);
     spmv_free(plan->ctx, s->sums);
 }

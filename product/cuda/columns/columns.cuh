@@ -11,8 +11,8 @@
  *             4 columns on, x dominates the time.
  * Changed:    since vector, a lane has columns of x instead of a part of the row.
  * Wins when:  there are several vectors.
- * Bits:       slot s of a group takes entries s, s + slots, ... of its row or piece. The number of
- *             slots depends on the mean row length and the number of columns. So a column's bits
+ * Bits:       slot s of a group takes entries s, s + slots, ... of its row or fragment. The number
+ *             of slots depends on the mean row length and the number of columns. So a column's bits
  *             depend on the number of columns, but not on the alignment of x.
  * Source:     H. M. Aktulga, A. Buluc, S. Williams, C. Yang, "Optimizing sparse matrix-multiple
  *             vectors multiplication for nuclear configuration interaction calculations", IPDPS
@@ -21,9 +21,9 @@
  * For solvers, the kernel also computes parts of x'y (dots): a lane has the row's element of x when
  * it stores that of y.
  *
- * Rows of more than LONG * slots entries are cut into pieces of PIECE entries, one for each group
- * of lanes; one block a row adds the sums of the pieces in a fixed order. The plan finds these rows
- * on the device and cuts them on the host, since they are few.
+ * Rows of more than LONG * slots entries are cut into fragments of FRAGMENT entries, one for each
+ * group of lanes; one block a row adds the sums of the fragments in a fixed order. The plan finds
+ * these rows on the device and cuts them on the host, since they are few.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRODUCT_COLUMNS_CUH
@@ -35,12 +35,12 @@
 namespace columns
 {
 
-enum { BLOCK = 128, BLOCK_WARPS = BLOCK / warp_lanes, MOST = 16, LONG = 256, PIECE = 1024 };
+enum { BLOCK = 128, BLOCK_WARPS = BLOCK / warp_lanes, MOST = 16, LONG = 256, FRAGMENT = 1024 };
 
 /* The least mean number of entries for each slot of a group. */
 enum { EACH_SLOT = 8 };
 
-struct piece {
+struct fragment {
     int64_t begin, end;
 };
 
@@ -48,8 +48,8 @@ struct long_row {
     int64_t row, begin, end; /* its entries */
 };
 
-/* The pieces of a long row: their first one and their number. */
-struct pieces_of_row {
+/* The fragments of a long row: their first one and their number. */
+struct fragments_of_row {
     int64_t row, first, count;
 };
 
@@ -71,7 +71,7 @@ template <typename T, typename Stored> struct job {
     int columns;
     int width_log;      /* log2 of the lanes for the columns */
     int slots_log;      /* log2 of the entries that a group takes at a time of a row, */
-    int most_slots_log; /* and of a piece */
+    int most_slots_log; /* and of a fragment */
     int64_t longest;    /* rows with more entries are skipped */
     scaling<T> s;
 
@@ -206,9 +206,10 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
         leave_parts<PACK>(j, dots.parts, dot);
 }
 
-/* sums[MOST * piece + column]; one group of lanes a piece. */
+/* sums[MOST * fragment + column]; one group of lanes a fragment. */
 template <int PACK, typename T, typename Stored>
-__global__ void __launch_bounds__(BLOCK) multiply_pieces(job<T, Stored> j, const piece *pieces, int64_t count, T *sums)
+__global__ void __launch_bounds__(BLOCK)
+    multiply_fragments(job<T, Stored> j, const fragment *fragments, int64_t count, T *sums)
 {
     const int lane = (int)threadIdx.x % warp_lanes, group_log = j.width_log + j.most_slots_log;
     const int group = lane >> group_log, groups = warp_lanes >> group_log;
@@ -221,7 +222,7 @@ __global__ void __launch_bounds__(BLOCK) multiply_pieces(job<T, Stored> j, const
         const bool mine = p.column < j.columns && i < count;
         T sum[PACK] = {};
         if (mine)
-            add_entries<PACK>(j, p, pieces[i].begin, pieces[i].end, sum);
+            add_entries<PACK>(j, p, fragments[i].begin, fragments[i].end, sum);
         add_slots<PACK>(j.width_log, p.slots, sum);
         if (mine && p.slot == 0) {
 #pragma unroll
@@ -231,17 +232,17 @@ __global__ void __launch_bounds__(BLOCK) multiply_pieces(job<T, Stored> j, const
     }
 }
 
-/* y of the long rows from the sums of their pieces. One block a row: threads with the same number
- * modulo MOST have the same column. */
+/* y of the long rows from the sums of their fragments. One block a row: threads with the same
+ * number modulo MOST have the same column. */
 template <typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK)
-    add_pieces(job<T, Stored> j, const pieces_of_row *rows, int64_t count, const T *sums)
+    add_fragments(job<T, Stored> j, const fragments_of_row *rows, int64_t count, const T *sums)
 {
     enum { SLOTS = BLOCK / MOST };
     __shared__ T of_slots[SLOTS][MOST];
     const int column = (int)threadIdx.x % MOST, slot = (int)threadIdx.x / MOST;
     for (int64_t r = blockIdx.x; r < count; r += gridDim.x) {
-        const pieces_of_row mine = rows[r];
+        const fragments_of_row mine = rows[r];
         T sum = {};
         if (column < j.columns) {
 #pragma unroll 4

@@ -22,7 +22,7 @@ struct tiles_state {
     void *table, *narrow;
     /* ranges: starts of column ranges, after the table, or NULL; then long_rows */
     void *ranges, *long_rows;
-    /* of pieces, then of groups; of groups, then of rows; NULL: no long rows */
+    /* of fragments, then of groups; of groups, then of rows; NULL: no long rows */
     void *sums, *counts;
     /* sums of an epilogue's dot product, after the long rows, then its counters */
     void *tree;
@@ -213,7 +213,7 @@ void describe(spmv_plan *plan, const tiles_state *s)
         used += snprintf(text + used, (size_t)(size - used), "; 16-bit columns in %.3g %% of the tiles",
                          s->narrow != nullptr ? 100.0 * (double)about.narrow / (double)about.filled : 0.0);
     if (used < size && s->narrow != nullptr && about.ranged > 0)
-        used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by stretches)",
+        used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by ranges)",
                          100.0 * (double)about.ranged / (double)about.filled);
     if (used < size && s->hubs.memory != nullptr)
         used +=

@@ -18,20 +18,20 @@
  *             multiplication on GPUs using the CSR storage format", SC14 (whole rows in shared
  *             memory).
  *
- * Long rows: a row longer than a tile is cut into pieces, each a tile of its own. A piece stores
- * its sum and increments a counter. The last piece of a group of GROUP pieces to arrive adds the
- * group's sums in their order; the last group of the row adds the groups' sums. Timing decides
- * which block adds, but not the order of the operands. No block waits, so blocks may run in any
- * order. The block that adds resets the counter for the next launch.
+ * Long rows: a row longer than a tile is cut into fragments, each a tile of its own. A fragment
+ * stores its sum and increments a counter. The last fragment of a group of GROUP fragments to
+ * arrive adds the group's sums in their order; the last group of the row adds the groups' sums.
+ * Timing decides which block adds, but not the order of the operands. No block waits, so blocks may
+ * run in any order. The block that adds resets the counter for the next launch.
  *
  * Early start (programmatic dependent launch, sm_90): a launch may begin while the kernel before it
  * in the stream still runs. It loads tiles, columns and values, then waits for the end of that
- * kernel before it reads x, y and the sums of pieces. So the kernel just before may write x and y,
- * but not columns and values; spmv_plan_create's contract states this.
+ * kernel before it reads x, y and the sums of fragments. So the kernel just before may write x and
+ * y, but not columns and values; spmv_plan_create's contract states this.
  *
  * Bits: lane l of a group takes elements l, l + lanes, ... of its row, and lanes combine in a fixed
- * tree; a piece is summed likewise. All depends on the cut into tiles and the shape: on the rows'
- * lengths and the type, not on how columns and values are stored.
+ * tree; a fragment is summed likewise. All depends on the cut into tiles and the shape: on the
+ * rows' lengths and the type, not on how columns and values are stored.
  *
  * Last-level cache: successive products read the same matrix from start to end. With
  * least-recently-used replacement, a matrix somewhat larger than the cache never hits. So for
@@ -142,14 +142,14 @@ enum { NO_BASE = -1, IN_RANGES = -2 };
 struct alignas(16) tile {
     int64_t begin, row;
     int32_t base;     /* of 16-bit columns; or NO_BASE, IN_RANGES */
-    int32_t long_row; /* the long row of which the tile is a piece; -1: whole rows */
+    int32_t long_row; /* the long row of which the tile is a fragment; -1: whole rows */
     int32_t shift;    /* 1 << shift lanes sum a row */
     int32_t unused;
 };
 
 struct long_row {
     int64_t row, first_tile;
-    int32_t pieces, first_group;
+    int32_t fragments, first_group;
 };
 
 /* A plan's matrix. T: of vectors and sums; Stored: of its values. */
@@ -167,7 +167,7 @@ template <typename T, typename Stored> struct matrix {
     const int32_t *ranges;  /* starts of the column ranges, RANGES a tile */
     const Stored *val;      /* NULL: a pattern */
     const long_row *long_rows;
-    T *piece_sums, *group_sums;          /* GROUP a group; 1 a group */
+    T *fragment_sums, *group_sums;       /* GROUP a group; 1 a group */
     unsigned *group_counts, *row_counts; /* 0 between launches */
     /* the share that the last-level cache retains between products */
     float retained;
@@ -188,8 +188,8 @@ enum class values { NONE, PLAIN, CODED };
  * - look_ahead: loads early what the storer needs of a row besides the sum;
  * - operator(): stores a row;
  * - end_tile: after the rows of a tile;
- * - end_piece: after a piece of a long row, by the block's first warp, with the row's first tile
- *   and whether this piece stored the row.
+ * - end_fragment: after a fragment of a long row, by the block's first warp, with the row's first
+ *   tile and whether this fragment stored the row.
  * spmv_4_tiles_epilogue.cuh has another storer. */
 template <typename T> struct store_scaled {
     enum { HEAVY = false }; /* needs many registers */
@@ -213,7 +213,7 @@ template <typename T> struct store_scaled {
     template <typename Shape> __device__ void end_tile(int64_t, int = 0) const
     {
     }
-    __device__ void end_piece(int64_t, int64_t, bool) const
+    __device__ void end_fragment(int64_t, int64_t, bool) const
     {
     }
 };
@@ -372,18 +372,19 @@ __device__ inline bool arrives_last(unsigned *count, int of)
     return true;
 }
 
-/* Called by one warp with the sum of a piece in lane 0. Adds the sums of the group and of the row
- * if they are complete. Returns whether this stored the row. */
+/* Called by one warp with the sum of a fragment in lane 0. Adds the sums of the group and of the
+ * row if they are complete. Returns whether this stored the row. */
 template <typename T, typename Stored, typename Store>
 __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum, Store &store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const long_row whole = m.long_rows[which];
-    const int piece = (int)(t - whole.first_tile), group = piece / GROUP, groups = (whole.pieces - 1) / GROUP + 1;
-    const int members = group < groups - 1 ? (int)GROUP : whole.pieces - group * GROUP;
-    T *const sums = m.piece_sums + ((int64_t)whole.first_group + group) * GROUP;
+    const int fragment = (int)(t - whole.first_tile), group = fragment / GROUP,
+              groups = (whole.fragments - 1) / GROUP + 1;
+    const int members = group < groups - 1 ? (int)GROUP : whole.fragments - group * GROUP;
+    T *const sums = m.fragment_sums + ((int64_t)whole.first_group + group) * GROUP;
     if (lane == 0)
-        sums[piece % GROUP] = sum;
+        sums[fragment % GROUP] = sum;
     if (!arrives_last(m.group_counts + whole.first_group + group, members))
         return false;
     sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(), warp_lanes);
@@ -404,11 +405,11 @@ __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
     return true;
 }
 
-/* Sums a piece: each thread in the order of the elements, then a tree; the first warp calls
+/* Sums a fragment: each thread in the order of the elements, then a tree; the first warp calls
  * hand_on. Returns whether that stored the row. */
 template <typename Shape, typename T, typename Stored, typename Store>
-__device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
-                          Store &store)
+__device__ bool sum_fragment(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
+                             Store &store)
 {
     constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes;
     __shared__ T sums_of_teams[Shape::team::COUNT][BLOCK_WARPS];
@@ -526,9 +527,9 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
         sum_rows<Shape>(products, ends, rows, mine.shift, mine.row, store, held);
         store.template end_tile<Shape>(t);
     } else {
-        const bool stored = sum_piece<Shape>(m, products, skip, count, mine.long_row, t, store);
+        const bool stored = sum_fragment<Shape>(m, products, skip, count, mine.long_row, t, store);
         if (thread < warp_lanes)
-            store.end_piece(t, m.long_rows[mine.long_row].first_tile, stored);
+            store.end_fragment(t, m.long_rows[mine.long_row].first_tile, stored);
     }
 }
 

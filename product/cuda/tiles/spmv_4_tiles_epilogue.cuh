@@ -8,9 +8,9 @@
  * the operands. No block waits, and counters at different addresses do not serialize. Launches:
  * none besides the product's. Bytes: w and z; y is not read again.
  *
- * Long rows: the leaf of a row's first piece is the contribution of the row, and the leaves of its
- * other pieces are 0, whichever piece arrives last and stores the row. Each piece but the first
- * adds its own leaf; the piece that stores the row adds the leaf of the first.
+ * Long rows: the leaf of a row's first fragment is the contribution of the row, and the leaves of
+ * its other fragments are 0, whichever fragment arrives last and stores the row. Each fragment but
+ * the first adds its own leaf; the fragment that stores the row adds the leaf of the first.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_4_TILES_EPILOGUE_CUH
@@ -142,7 +142,7 @@ template <typename T> struct store_with_epilogue {
         climb(tree, leaf, sum);
     }
 
-    __device__ void end_piece(int64_t t, int64_t first_tile, bool stored)
+    __device__ void end_fragment(int64_t t, int64_t first_tile, bool stored)
     {
         if (w == nullptr)
             return;

@@ -14,7 +14,7 @@
  *
  * Bits: the cut into tiles and each sum are those of the other kernels of rung 4.
  *
- * No team waits for a tile of another one: pieces of long rows are handed on by counters.
+ * No team waits for a tile of another one: fragments of long rows are handed on by counters.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_4_TILES_HUBS_CUH
@@ -127,7 +127,7 @@ __device__ void gather_with_hubs(const int32_t (&column)[Shape::ITEMS], const T 
         load_gathered_if(column[i] >= 0, x + column[i], &product[i]);
 }
 
-/* Sums and stores the rows of a tile, or the piece that it is. */
+/* Sums and stores the rows of a tile, or the fragment that it is. */
 template <typename Shape, typename Matrix, typename T, typename Store>
 __device__ void sum_tile(const Matrix &m, const tile &now, const tile &behind, int64_t t, const T *products,
                          const uint16_t *ends, Store &store, typename Store::ahead held, late_rows *late)
@@ -140,7 +140,7 @@ __device__ void sum_tile(const Matrix &m, const tile &now, const tile &behind, i
         sum_rows_of_team<Shape>(products, ends, rows, now.shift, now.row, store, held, late);
     } else {
         const int skip = (int)(now.begin % Shape::LINE), count = (int)(behind.begin - now.begin) + skip;
-        sum_piece<Shape>(m, products, skip, count, now.long_row, t, store);
+        sum_fragment<Shape>(m, products, skip, count, now.long_row, t, store);
     }
 }
 

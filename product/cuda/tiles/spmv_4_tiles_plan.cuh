@@ -6,8 +6,8 @@
  * the unused room in the last tile of each chunk, on average half a tile in CHUNK_TILES.
  *
  * pack      one block a chunk: finds the starts of its tiles from offsets in shared memory;
- *           passes the numbers of tiles, long rows and groups of pieces on by look-back; writes its
- *           part of the table
+ *           passes the numbers of tiles, long rows and groups of fragments on by look-back; writes
+ *           its part of the table
  * measure   other blocks of the same launch: the longest row and the number of empty ones
  * narrow    writes 16-bit columns for the tiles whose columns span less than 2^16 or lie in a few
  *           ranges
@@ -18,7 +18,7 @@
  * For the cut into chunks, a row counts as its nonzeros + WEIGHT, so that empty rows are
  * distributed too. A tile has room for CAPACITY nonzeros from the multiple of LINE at or before its
  * first, and for ROWS rows (EMPTY_ROWS if all are empty). A row that is too long for a tile becomes
- * as many pieces as needed. Each cut depends on the offsets and the shape alone.
+ * as many fragments as needed. Each cut depends on the offsets and the shape alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_4_TILES_PLAN_CUH
@@ -41,7 +41,7 @@ enum {
 
 enum { SHIFTS = 6 };
 
-/* Counts of the packing; groups are groups of pieces. */
+/* Counts of the packing; groups are groups of fragments. */
 struct packed_counts {
     int32_t tiles, long_rows, groups;
 };
@@ -104,7 +104,7 @@ template <typename Shape, typename Offset> struct packing {
 
     /* The largest number of tiles. Of what begins in a chunk, counting a long row as one, two in
      * a row hold more work than a tile's room less a line. A long row of n nonzeros has at most (n
-     * + LINE - 2) / CAPACITY pieces more, which is at most n / (CAPACITY - LINE), since n >
+     * + LINE - 2) / CAPACITY fragments more, which is at most n / (CAPACITY - LINE), since n >
      * CAPACITY - LINE. */
     int64_t most_tiles() const
     {
@@ -137,7 +137,7 @@ template <typename Shape, typename Offset> struct packing {
         return offset(row + 1) - line_of(row) > CAPACITY;
     }
 
-    __device__ int pieces(int64_t row) const
+    __device__ int fragments(int64_t row) const
     {
         return (int)((offset(row + 1) - line_of(row) + CAPACITY - 1) / CAPACITY);
     }
@@ -245,8 +245,8 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
         }
         begins++;
         if (end == row) {
-            const int pieces = p.pieces(first + row);
-            all = add_packed()(all, {pieces, 1, (pieces - 1) / GROUP + 1});
+            const int fragments = p.fragments(first + row);
+            all = add_packed()(all, {fragments, 1, (fragments - 1) / GROUP + 1});
             end = row + 1;
         } else {
             all.tiles++;
@@ -306,7 +306,7 @@ template <typename Shape> __device__ int shift_for(int64_t rows)
 struct packed_tile {
     bool is_whole, is_long;
     int64_t row, begin, end, rows;
-    int pieces;
+    int fragments;
     packed_counts before; /* in the chunk */
 };
 
@@ -323,7 +323,7 @@ template <typename Packing> __device__ packed_tile packed_tile_of(const Packing 
     t.end = p.offset(behind);
     t.is_long = p.is_long(t.row);
     t.is_whole = !t.is_long;
-    t.pieces = t.is_long ? p.pieces(t.row) : 0;
+    t.fragments = t.is_long ? p.fragments(t.row) : 0;
     t.before = s.before[i];
     return t;
 }
@@ -341,7 +341,7 @@ __device__ void fill(const Packing &p, const packed_tile &t, packed_counts befor
     if (t.is_whole)
         table[at.tiles] = {t.begin, t.row, -1, -1, shift, 0};
     if (t.is_long)
-        long_rows[at.long_rows] = {t.row, at.tiles, t.pieces, at.groups};
+        long_rows[at.long_rows] = {t.row, at.tiles, t.fragments, at.groups};
 #pragma unroll
     for (int k = 0; k < SHIFTS; k++) {
         const int count = __popc(__ballot_sync(0xffffffffu, filled && shift == k));
@@ -350,16 +350,16 @@ __device__ void fill(const Packing &p, const packed_tile &t, packed_counts befor
     }
     int all_filled = __popc(__ballot_sync(0xffffffffu, filled));
     for (unsigned left = __ballot_sync(0xffffffffu, t.is_long); left != 0; left &= left - 1u) {
-        const int whose = __ffs((int)left) - 1; /* the warp writes the pieces of a long row */
+        const int whose = __ffs((int)left) - 1; /* the warp writes the fragments of a long row */
         const int64_t row = __shfl_sync(0xffffffffu, t.row, whose), begin = __shfl_sync(0xffffffffu, t.begin, whose);
         const int first = __shfl_sync(0xffffffffu, at.tiles, whose);
         const int index = __shfl_sync(0xffffffffu, at.long_rows, whose);
-        const int pieces = __shfl_sync(0xffffffffu, t.pieces, whose);
+        const int fragments = __shfl_sync(0xffffffffu, t.fragments, whose);
         const int64_t line = p.line_of(row);
-        for (int piece = lane; piece < pieces; piece += warp_lanes)
-            table[(int64_t)first + piece] = {
-                piece > 0 ? line + (int64_t)piece * Packing::CAPACITY : begin, row, -1, index, 0, 0};
-        all_filled += pieces;
+        for (int fragment = lane; fragment < fragments; fragment += warp_lanes)
+            table[(int64_t)first + fragment] = {
+                fragment > 0 ? line + (int64_t)fragment * Packing::CAPACITY : begin, row, -1, index, 0, 0};
+        all_filled += fragments;
     }
     if (lane == 0 && all_filled > 0)
         atomicAdd(&s->filled, (unsigned long long)all_filled);
@@ -588,7 +588,7 @@ inline spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
     });
 }
 
-/* Allocates the sums, in the plan's type, and counters of the pieces of long rows; NULL if there
+/* Allocates the sums, in the plan's type, and counters of the fragments of long rows; NULL if there
  * are no long rows. */
 inline spmv_status make_sums(spmv_plan *plan, packed_counts packed, void **sums, void **counts)
 {
