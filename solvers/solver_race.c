@@ -228,6 +228,9 @@ spmv_status solver_fail_limit(const struct chain *c)
 /* Turns that are judged; then the one that has less to do runs to the end. */
 enum { TURNS = 4 };
 
+/* On a GPU, nothing else than jacobi is left where factors are refused. */
+enum { PACE_ON_DEVICE = 4 };
+
 /* Makes the rival. Incomplete factors may take as much work as the table of costs says, unless they were
  * already refused for that: if ilu0 stands in for them. */
 static spmv_status make_rival(spmv_solver *s, const struct runner *r)
@@ -235,7 +238,8 @@ static spmv_status make_rival(spmv_solver *s, const struct runner *r)
     const bool refused = strcmp(precond_name(s->precond), "ilu0") == 0;
     if (s->rival != NULL)
         return SPMV_OK;
-    context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? precond_factor_work(&s->a) : 0);
+    const int64_t work = precond_factor_work(&s->a) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
+    context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? work : 0);
     const spmv_status st = solver_make_precond(s, r->solver, r->name, &s->rival);
     context_pace(s->ctx, 0);
     return st;

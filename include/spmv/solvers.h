@@ -301,7 +301,7 @@ typedef struct spmv_solver_options {
  * from the x reached. If the preconditioner is "auto" too:
  *   - If sums with the preconditioner are not finite, the solver goes on with "jacobi" or "none".
  *   - For cg and gmres, two preconditioners may race: which one goes on is found from the residuals
- *     and from counted work (docs/preconditioners.md). On ref and omp, minres races likewise against
+ *     and from counted work (docs/preconditioners.md). minres races likewise against
  *     gmres with ilut. The solver remembers the one that wins.
  *     Several right-hand sides that are solved together do not race.
  *   - If the solver stagnates, breaks down or, after 2000 iterations, is predicted to need more than

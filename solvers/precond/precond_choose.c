@@ -512,13 +512,13 @@ static const struct rule {
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
 };
 
-/* Multigrid races only where errors are smooth; on a GPU, an approximate inverse does elsewhere. */
+/* Multigrid races only where errors are smooth. */
 static const char *rival_of(const struct system_facts *f, const struct rule *rule)
 {
     const bool smooth = (f->laplacian || f->balanced) && f->a->rows > HIERARCHY;
     if (rule->rival == NULL || smooth || strcmp(rule->rival, "ilut") == 0 || strcmp(rule->rival, "ilu0") == 0)
         return rule->rival;
-    return f->gpu && f->purpose == PRECOND_FOR_CG ? "fsai" : NULL;
+    return NULL;
 }
 
 static void explain(const struct system_facts *f, const char *reason, char *why)

@@ -49,8 +49,6 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
     const double millions = 1e-6 * rows, read = 1e-6 * entries;
     if (strcmp(name, "amg") == 0)
         return (struct precond_cost){6000 + 520 * read, 95 + 150 * millions + 12 * read, 16};
-    if (strcmp(name, "fsai") == 0)
-        return (struct precond_cost){3000 + 30000 * millions + 3000 * read, 8 + 40 * millions + 8 * read, 150};
     const bool cached = rows <= CACHED_ROWS && (light || entries <= CACHED_ENTRIES);
     return (struct precond_cost){0, (cached ? 3 + 9 * millions : 6 + 15 * millions) + (light ? 0.9 : 4) * read, 500};
 }
