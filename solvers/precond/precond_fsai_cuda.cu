@@ -118,23 +118,23 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Memory of the device that is freed together. */
-struct pieces {
+struct arrays {
     spmv_context *ctx;
-    void *piece[9];
+    void *array[9];
     int count;
 
     template <typename T> spmv_status get(int64_t n, T **memory)
     {
         const spmv_status st = context_alloc(ctx, max_i64(1, n) * (int64_t)sizeof(T), (void **)memory);
         if (st == SPMV_OK)
-            piece[count++] = *memory;
+            array[count++] = *memory;
         return st;
     }
 
-    ~pieces()
+    ~arrays()
     {
         for (int k = 0; k < count; k++)
-            context_free(ctx, piece[k]);
+            context_free(ctx, array[k]);
     }
 };
 
@@ -190,7 +190,7 @@ spmv_status move_rows(spmv_context *ctx, const fsai_block &block, int places, in
 }
 
 /* Computes all rows. *found: the result; without failed and not_finite all rows are made. */
-spmv_status make_rows(spmv_context *ctx, pieces *memory, const fsai_given &given, const fsai_block &block,
+spmv_status make_rows(spmv_context *ctx, arrays *memory, const fsai_given &given, const fsai_block &block,
                       const fsai_sizes &sizes, findings *there, findings *found)
 {
     const int64_t threads = min_i64(block.end, MEMORY / sizes.bytes), blocks = threads / THREADS + 1;
@@ -211,7 +211,7 @@ extern "C" spmv_status fsai_make_factor_cuda(spmv_preconditioner *m, const struc
 {
     spmv_context *const ctx = m->ctx;
     const spmv_csr *const a = source->a;
-    pieces memory = {ctx, {}, 0};
+    arrays memory = {ctx, {}, 0};
     findings *there = nullptr, found = {};
     double *root = nullptr, *val = nullptr;
     int64_t *lengths = nullptr;

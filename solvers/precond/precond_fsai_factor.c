@@ -29,7 +29,7 @@
 #include "solvers/precond/precond_fsai_rows.h"
 
 /* Rows between two questions whether to go on, and those that a thread takes at once. */
-enum { BLOCK_ROWS = 1 << 12, CHUNK_ROWS = 1 << 5 };
+enum { BLOCK_ROWS = 1 << 12, ROWS_AT_ONCE = 1 << 5 };
 
 /* ------------------------------------------------------------------- all rows */
 
@@ -100,10 +100,10 @@ static int64_t make_rows(const struct fsai_given *s, struct fsai_work **work, in
 {
     int64_t sum = 0;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team) reduction(+ : sum)
-    for (int64_t from = b->begin; from < b->end; from += CHUNK_ROWS) {
+    for (int64_t from = b->begin; from < b->end; from += ROWS_AT_ONCE) {
         struct fsai_work *const w = work[team > 1 ? omp_get_thread_num() : 0];
         w->work = 0;
-        for (int64_t i = from; i < min_i64(b->end, from + CHUNK_ROWS); i++)
+        for (int64_t i = from; i < min_i64(b->end, from + ROWS_AT_ONCE); i++)
             fsai_make_row(s, w, i, b);
         sum += w->work;
     }

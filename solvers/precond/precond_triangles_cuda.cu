@@ -116,7 +116,7 @@ struct row_found {
 };
 
 /* An entry, and what the first lane of a group computes with. */
-template <typename T> struct piece {
+template <typename T> struct loaded {
     int32_t col;
     T val, sum, inverse;
 };
@@ -160,9 +160,9 @@ template <typename T, int Lanes, int Threads> struct solver {
         return (int)(row.end - (uint32_t)row.begin) - part;
     }
 
-    __device__ piece<T> load(unsigned p, const row_found &row) const
+    __device__ loaded<T> load(unsigned p, const row_found &row) const
     {
-        piece<T> got = {};
+        loaded<T> got = {};
         if (count(row) > 0) {
             got.col = t.col[row.begin + part];
             got.val = t.val[row.begin + part];
@@ -205,7 +205,7 @@ template <typename T, int Lanes, int Threads> struct solver {
     }
 
     /* By the first lane of a group. local: the row's place in the tile. */
-    __device__ void publish(int local, const row_found &row, const piece<T> &own) const
+    __device__ void publish(int local, const row_found &row, const loaded<T> &own) const
     {
         const word_for<T> word = word_of(own.sum * own.inverse);
         if (keeps)
@@ -215,7 +215,7 @@ template <typename T, int Lanes, int Threads> struct solver {
 
     /* Subtracts the products of the first `count` lanes from the sum of each lane, in order, each
      * as soon as its element is known. For all lanes of a warp. */
-    __device__ void subtract(int count, piece<T> *own) const
+    __device__ void subtract(int count, loaded<T> *own) const
     {
         enum { AT_ONCE = 4 };
         bool waits = part < count;
@@ -242,14 +242,14 @@ template <typename T, int Lanes, int Threads> struct solver {
     /* Solves a row with a warp. The lanes share the entries. In a chain of rows the last elements
      * become known one by one, each soon before the next. All lanes wait for each of these
      * together, so that there is no exchange after the last one. */
-    __device__ void solve_alone(int local, const row_found &row, piece<T> own) const
+    __device__ void solve_alone(int local, const row_found &row, loaded<T> own) const
     {
         static_assert(Lanes == warp_lanes, "a row a warp");
         enum { ONE_BY_ONE = 4 };
         int64_t k = row.begin + part + Lanes; /* the entry after own */
         int left = (int)(row.end - (uint32_t)row.begin);
         for (; left > Lanes; left -= Lanes, k += Lanes) {
-            piece<T> next = {};
+            loaded<T> next = {};
             if (part < left - Lanes) {
                 next.col = t.col[k];
                 next.val = t.val[k];
@@ -274,13 +274,13 @@ template <typename T, int Lanes, int Threads> struct solver {
     }
 
     /* Solves the rows of a warp, those of each group as soon as possible. */
-    __device__ void solve(int local, const row_found &row, piece<T> own) const
+    __device__ void solve(int local, const row_found &row, loaded<T> own) const
     {
         enum { WAITS, HAS_PRODUCT, IDLE };
         int64_t k = row.begin + part + Lanes; /* the next entry */
         int left = count(row);
         int state = row.number < 0 ? IDLE : left > 0 ? WAITS : HAS_PRODUCT;
-        piece<T> next = {};
+        loaded<T> next = {};
         if (left > Lanes) {
             next.col = t.col[k];
             next.val = t.val[k];
@@ -341,12 +341,12 @@ template <typename T, int Lanes, int Threads> struct solver {
         /* rows are found two steps ahead, and their entries loaded one step */
         unsigned p = first + (unsigned)leader / Lanes;
         row_found row = find(p, end), next_row = find(p + stride, end);
-        piece<T> own = load(p, row);
+        loaded<T> own = load(p, row);
         if (of.gate >= 0)
             while (is_unknown<T>(load_relaxed(t.out + of.gate))) {
             }
         for (unsigned begin = first; begin < end; begin += stride, p += stride) {
-            const piece<T> next = load(p + stride, next_row);
+            const loaded<T> next = load(p + stride, next_row);
             const row_found after = find(p + 2 * stride, end);
             if constexpr (Alone)
                 solve_alone((int)p - of.begin, row, own);
