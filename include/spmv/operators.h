@@ -219,6 +219,41 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
 #define SPMV_WHEN_0_(...)
 #define SPMV_WHEN_1_(...) __VA_ARGS__
 
+SPMV_BEGIN_DECLS
+
+/* The name, such as "add"; "?" for a value that is not in the list. Static storage. */
+SPMV_API const char *spmv_op_name(spmv_op op);
+SPMV_API const char *spmv_function_name(spmv_function function);
+SPMV_API const char *spmv_predicate_name(spmv_predicate predicate);
+
+/* Finds an operator, map function or predicate by its name.
+ *
+ *   *op, *function, *predicate  the value; 0 after an error
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (no such name, NULL). */
+SPMV_API spmv_status spmv_op_parse(const char *name, spmv_op *op);
+SPMV_API spmv_status spmv_function_parse(const char *name, spmv_function *function);
+SPMV_API spmv_status spmv_predicate_parse(const char *name, spmv_predicate *predicate);
+
+/* 1 if a op b == b op a, except for rounding, for every type that the operator takes; else 0. 0 for
+ * a value that is not an operator. */
+SPMV_API int spmv_op_commutes(spmv_op op);
+
+/* 1 if the operator, map function or predicate takes the type, else 0. 0 for a value that is not in
+ * its list. */
+SPMV_API int spmv_op_takes(spmv_op op, spmv_type type);
+SPMV_API int spmv_function_takes(spmv_function function, spmv_type type);
+SPMV_API int spmv_predicate_takes(spmv_predicate predicate, spmv_type type);
+
+/* Writes the identity of an operator.
+ *
+ *   host_identity  one element of the type, written on success only
+ *
+ * Errors: SPMV_ERROR_TYPE (the operator does not take the type), SPMV_ERROR_ARGUMENT (NULL). */
+SPMV_API spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity);
+
+SPMV_END_DECLS
+
 /* Old names, until 0.11: lists with more columns, which had no effect.
  *
  *   SPMV_OP_LIST(X, ARG)         X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG)
@@ -267,40 +302,5 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
 #define SPMV_OLD_PAIR_OF_(...) SPMV_OLD_PAIR_ROW_(__VA_ARGS__)
 #define SPMV_OLD_PAIR_ROW_(op, X, OP, TYPE, type, ctype, CLASS) X(OP, op, TYPE, type, ctype, ctype, CLASS)
 #endif
-
-SPMV_BEGIN_DECLS
-
-/* The name, such as "add"; "?" for a value that is not in the list. Static storage. */
-SPMV_API const char *spmv_op_name(spmv_op op);
-SPMV_API const char *spmv_function_name(spmv_function function);
-SPMV_API const char *spmv_predicate_name(spmv_predicate predicate);
-
-/* Finds an operator, map function or predicate by its name.
- *
- *   *op, *function, *predicate  the value; 0 after an error
- *
- * Errors: SPMV_ERROR_ARGUMENT (no such name, NULL). */
-SPMV_API spmv_status spmv_op_parse(const char *name, spmv_op *op);
-SPMV_API spmv_status spmv_function_parse(const char *name, spmv_function *function);
-SPMV_API spmv_status spmv_predicate_parse(const char *name, spmv_predicate *predicate);
-
-/* 1 if a op b == b op a, except for rounding, for every type that the operator takes; else 0. 0 for
- * a value that is not an operator. */
-SPMV_API int spmv_op_commutes(spmv_op op);
-
-/* 1 if the operator, map function or predicate takes the type, else 0. 0 for a value that is not in
- * its list. */
-SPMV_API int spmv_op_takes(spmv_op op, spmv_type type);
-SPMV_API int spmv_function_takes(spmv_function function, spmv_type type);
-SPMV_API int spmv_predicate_takes(spmv_predicate predicate, spmv_type type);
-
-/* Writes the identity of an operator.
- *
- *   host_identity  one element of the type, written on success only
- *
- * Errors: SPMV_ERROR_TYPE (the operator does not take the type), SPMV_ERROR_ARGUMENT (NULL). */
-SPMV_API spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity);
-
-SPMV_END_DECLS
 
 #endif

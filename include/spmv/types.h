@@ -149,18 +149,6 @@ typedef struct spmv_segsum_f64 {
 #define SPMV_NUMBER_TUPLE_(NAME, name, value, ctype, CLASS, X, ARG)
 #define SPMV_STRIP_(...) __VA_ARGS__
 
-/* Old names, until 0.11: the same lists with a column more, the device type, which is the C type.
- * X(NAME, name, value, C type, device type, CLASS, ARG). */
-#ifndef SPMV_NO_OLD_NAMES
-#define SPMV_TYPE_LIST(X, ARG) SPMV_TYPES(SPMV_OLD_TYPE_, (X, ARG))
-#define SPMV_COMPLEX_LIST(X, ARG) SPMV_COMPLEX_TYPES(SPMV_OLD_TYPE_, (X, ARG))
-#define SPMV_NUMBER_LIST(X, ARG) SPMV_NUMBER_TYPES(SPMV_OLD_TYPE_, (X, ARG))
-#define SPMV_OLD_TYPE_(NAME, name, value, ctype, CLASS, X_ARG)                                                         \
-    SPMV_OLD_TYPE_OF_(NAME, name, value, ctype, CLASS, SPMV_STRIP_ X_ARG)
-#define SPMV_OLD_TYPE_OF_(...) SPMV_OLD_TYPE_ROW_(__VA_ARGS__)
-#define SPMV_OLD_TYPE_ROW_(NAME, name, value, ctype, CLASS, X, ARG) X(NAME, name, value, ctype, ctype, CLASS, ARG)
-#endif
-
 /* SPMV_TYPE_DEFAULT (0) in an option: the library chooses the type. */
 #define SPMV_TYPE_ENUM_(NAME, name, value, ctype, CLASS, ARG) SPMV_##NAME = value,
 typedef enum spmv_type {
@@ -204,5 +192,17 @@ SPMV_API spmv_status spmv_type_parse(const char *name, spmv_type *type);
 SPMV_API const char *spmv_version(void);
 
 SPMV_END_DECLS
+
+/* Old names, until 0.11: the same lists with a column more, the device type, which is the C type.
+ * X(NAME, name, value, C type, device type, CLASS, ARG). */
+#ifndef SPMV_NO_OLD_NAMES
+#define SPMV_TYPE_LIST(X, ARG) SPMV_TYPES(SPMV_OLD_TYPE_, (X, ARG))
+#define SPMV_COMPLEX_LIST(X, ARG) SPMV_COMPLEX_TYPES(SPMV_OLD_TYPE_, (X, ARG))
+#define SPMV_NUMBER_LIST(X, ARG) SPMV_NUMBER_TYPES(SPMV_OLD_TYPE_, (X, ARG))
+#define SPMV_OLD_TYPE_(NAME, name, value, ctype, CLASS, X_ARG)                                                         \
+    SPMV_OLD_TYPE_OF_(NAME, name, value, ctype, CLASS, SPMV_STRIP_ X_ARG)
+#define SPMV_OLD_TYPE_OF_(...) SPMV_OLD_TYPE_ROW_(__VA_ARGS__)
+#define SPMV_OLD_TYPE_ROW_(NAME, name, value, ctype, CLASS, X, ARG) X(NAME, name, value, ctype, ctype, CLASS, ARG)
+#endif
 
 #endif
