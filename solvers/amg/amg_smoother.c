@@ -121,8 +121,9 @@ done:
 spmv_status amg_read_bounds(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
-    double bounds[AMG_LEVELS];
-    TRY(amg_read(amg, amg->bounds, amg->levels * amg_type_size(amg), bounds));
+    double bounds[AMG_LEVELS] = {0};
+    if (!amg->l1 && !amg->general)
+        TRY(amg_read(amg, amg->bounds, amg->levels * amg_type_size(amg), bounds));
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
         if (amg->l1)

@@ -40,8 +40,8 @@ static struct precond_cost general_on_gpu(const char *name, double rows, double 
         return (struct precond_cost){4500 + 60000 * millions + 6000 * read, step + 150 + 300 * millions + 24 * read,
                                      12};
     if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
-        return (struct precond_cost){1000 + 300000 * (millions + read), step + 300 + 50000 * millions, 15};
-    return (struct precond_cost){0, step, 300};
+        return (struct precond_cost){1000 + 200000 * (millions + read), step + 300 + 50000 * millions, 15};
+    return (struct precond_cost){0, step, 100};
 }
 
 static struct precond_cost on_gpu(const char *name, double rows, double entries, bool light)
