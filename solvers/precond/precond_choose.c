@@ -35,6 +35,10 @@ static const double EVEN = 2;
  * eigenvalues of D^-1 A reach so much farther. */
 static const double EVEN_STEPS = 2, STEPS = 2.5, GENERAL_STEPS = 5;
 
+/* On a GPU, times so many for Laplacians in a plane and in space: the costs of multigrid are those of meshes,
+ * and 66 grids take less (docs/notebook/multigrid-gpu.md#where-auto-changes). */
+static const double PLANE_STEPS = 1.35, SPACE_STEPS = 2;
+
 /* On a CPU, a hierarchy takes as long as so many iterations; the first number is for vectors that fit
  * in a cache. */
 enum { HIERARCHY = 300, LARGE_HIERARCHY = 200, LARGE_ROWS = 300000 };
@@ -196,7 +200,7 @@ static double dimension_of(double growth)
  * many steps determine c and g. A ball that has reached all its rows is taken for a plane domain, or a
  * line. */
 static spmv_status estimate_size(spmv_context *ctx, const struct precond_source *source, double *distance,
-                                 double *length)
+                                 double *dimension, double *length)
 {
     struct precond_ball ball = {0};
     spmv_status st = SPMV_OK;
@@ -207,12 +211,14 @@ static spmv_status estimate_size(spmv_context *ctx, const struct precond_source 
     if (st != SPMV_OK)
         return st;
     *distance = ball.steps;
+    *dimension = 2;
     *length = fmax(sqrt(ball.rows), 0.5 * ball.steps);
     if (!ball.ended && ball.steps >= 2) {
         const double rows = (double)source->a->rows;
         const double growth = log((double)ball.rows / ball.inside) / log((double)ball.steps / (ball.steps / 2));
         *distance *= pow(rows / ball.rows, 1 / fmax(growth, 1));
-        *length = pow(rows, 1 / dimension_of(growth));
+        *dimension = dimension_of(growth);
+        *length = pow(rows, 1 / *dimension);
     }
     return SPMV_OK;
 }
@@ -235,7 +241,7 @@ struct system_facts {
     bool laplacian; /* dominant, and the positive entries beside the diagonal weigh little */
     bool balanced;  /* most rows have the sum 0: a constant vector is nearly in the null space */
     bool even;      /* the diagonal entries are nearly equal; otherwise jacobi takes more iterations */
-    double distance;
+    double distance, dimension;
     double iterations; /* expected of none or jacobi; on a CPU */
     double steps;      /* the same where errors are smooth: by the rows along a side */
     double worth;      /* multiplications for which a complete factor takes as long as the iterations */
@@ -276,7 +282,7 @@ static spmv_status count_rows(struct system_facts *f)
                                       : f->look.beside > 0 && f->worth > 0 &&
                                             (f->dominant || f->balanced || f->look.products > f->worth);
     if (needed)
-        st = estimate_size(f->ctx, f->source, &f->distance, &length);
+        st = estimate_size(f->ctx, f->source, &f->distance, &f->dimension, &length);
     if (needed)
         f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, (!cg                      ? GENERAL_STEPS
                                                                        : f->even && f->dominant ? EVEN_STEPS
@@ -406,7 +412,8 @@ static bool many_steps_on_gpu(const struct system_facts *f)
     const bool grid = f->dominant && f->even;
     const struct precond_cost amg = precond_cost(true, PRECOND_FOR_CG, "amg", f->a->rows, f->a->nnz, grid);
     const struct precond_cost jacobi = precond_cost(true, PRECOND_FOR_CG, "jacobi", f->a->rows, f->a->nnz, grid);
-    return f->steps * jacobi.step > precond_cost_of_all(&amg);
+    const double times = !f->dominant ? 1 : f->dimension < 3 ? PLANE_STEPS : SPACE_STEPS;
+    return times * f->steps * jacobi.step > precond_cost_of_all(&amg);
 }
 
 static bool only_diagonal(const struct system_facts *f)
