@@ -456,7 +456,8 @@ static void find_full(struct factor *f, int32_t *count)
     static const double MOST = 10; /* entries, in square roots of the number of rows */
     const spmv_csr *const a = f->a;
     const double most = MOST * sqrt((double)a->rows);
-    memset(count, 0, (size_t)a->rows * sizeof *count);
+    for (int64_t i = 0; i < a->rows; i++)
+        count[i] = 0;
     for (int64_t i = 0; i < a->rows; i++)
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
             count[a->col[k]] += count[a->col[k]] < INT32_MAX;
@@ -471,7 +472,8 @@ static int32_t mark_connected(const struct factor *f, int64_t cut, int32_t *mark
 {
     const spmv_csr *const a = f->a;
     int64_t count[3] = {0};
-    memset(mark, 0, (size_t)a->rows * sizeof *mark);
+    for (int64_t i = 0; i < a->rows; i++)
+        mark[i] = 0;
     for (int64_t i = 0; i < a->rows; i++)
         for (int64_t k = row_first(a, i); f->part_of[i] != FULL && k < row_first(a, i + 1); k++)
             if ((i < cut) != (a->col[k] < cut) && f->part_of[a->col[k]] != FULL) {
