@@ -268,8 +268,9 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
                       .most = most_iterations(s),
                       .result = result};
     spmv_status st = solver_single_plan(s, &c.plan);
-    if (st == SPMV_OK && begun) {
+    if (begun)
         c.zero_start = false;
+    if (st == SPMV_OK && begun && s->solver == &krylov_cg) { /* else a race of another one has found a better solver */
         s->used = &krylov_cg;
         s->used_precond = s->precond;
         st = solver_follow(&c, result->status);
