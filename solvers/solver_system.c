@@ -86,9 +86,9 @@ spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan)
     spmv_status st = SPMV_OK;
     spmv_plan_info info;
     *plan = solver_plan(s);
-    if (solver_vectors_at_once(s) == 1)
-        return st;
     TRY(spmv_plan_describe(*plan, &info, sizeof info));
+    if (info.vectors == 1) /* a race may have changed the solver since the plan was made */
+        return st;
     if (s->single == NULL)
         TRY(solver_make_plan(s, solver_matrix(s), info.type, 1, false, &s->single));
     *plan = s->single;
