@@ -84,7 +84,7 @@ static bool otherwise(const struct solve_facts *f)
 
 /* steps: iterations, and the set-up in units of them. vectors: of a step, read or written. On a GPU:
  * setup_ms, and launch_us, which a step takes beside its bytes; with incomplete factors that is
- * waiting in triangular solves, level by level. */
+ * waiting in triangular solves. */
 static const struct kind {
     const char *name;
     bool (*when)(const struct solve_facts *);

@@ -301,8 +301,8 @@ typedef struct spmv_solver_options {
  * from the x reached. If the preconditioner is "auto" too:
  *   - If sums with the preconditioner are not finite, the solver goes on with "jacobi" or "none".
  *   - For cg and gmres, two preconditioners may race: which one goes on is found from the residuals
- *     and from counted work (docs/preconditioners.md). minres races likewise against
- *     gmres with ilut. The solver remembers the one that wins.
+ *     and from counted work (docs/preconditioners.md). minres races likewise against gmres with
+ *     ilut. The solver remembers the one that wins.
  *     Several right-hand sides that are solved together do not race.
  *   - If the solver stagnates, breaks down or, after 2000 iterations, is predicted to need more than
  *     4000 others (on cuda 40,000), gmres goes on with "ilut", then with "ilut" of more fill-in. If

@@ -7,7 +7,8 @@
  * row 0 gives the dimension, and so how many rows there are along a side: where errors are smooth,
  * methods that pass information from neighbour to neighbour need some iterations for each. It also
  * gives the distance to the farthest row: the rows at the same distance are about as many as an
- * envelope is wide. On a GPU, pass and search run there. Nothing is timed, so the choice is repeatable for any number of threads. docs/preconditioners.md has the
+ * envelope is wide. On a GPU, pass and search run there. Nothing is timed, so the choice is
+ * repeatable for any number of threads. docs/preconditioners.md has the
  * figures behind the limits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -30,9 +31,9 @@ static const double STRONG = 0.5;
  * saves. */
 static const double EVEN = 2;
 
-/* Iterations of jacobi for each row along a side, where errors are smooth: of conjugate gradients, on a grid
- * with an even diagonal and elsewhere, and of gmres with restarts. All times the rest of a row over its diagonal, if that is larger than 1: the
- * eigenvalues of D^-1 A reach so much farther. */
+/* Iterations of jacobi for each row along a side, where errors are smooth: of conjugate gradients, on
+ * a grid with an even diagonal and elsewhere, and of gmres with restarts. All times the rest of a row
+ * over its diagonal, if that is larger than 1: the eigenvalues of D^-1 A reach so much farther. */
 static const double EVEN_STEPS = 2, STEPS = 2.5, GENERAL_STEPS = 5;
 
 /* On a GPU, times so many for Laplacians in a plane and in space: the costs of multigrid are those of meshes,
@@ -283,11 +284,9 @@ static spmv_status count_rows(struct system_facts *f)
                                             (f->dominant || f->balanced || f->look.products > f->worth);
     if (needed)
         st = estimate_size(f->ctx, f->source, &f->distance, &f->dimension, &length);
+    const double each = !cg ? GENERAL_STEPS : f->even && f->dominant ? EVEN_STEPS : STEPS;
     if (needed)
-        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, (!cg                      ? GENERAL_STEPS
-                                                                       : f->even && f->dominant ? EVEN_STEPS
-                                                                                                : STEPS) *
-                                                                          fmax(1, heaviest) * length);
+        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, each * fmax(1, heaviest) * length);
     if (needed && f->dominant)
         f->iterations = fmin(f->iterations, f->steps);
     f->worth = worth_of(a, f->iterations);
