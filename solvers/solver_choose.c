@@ -334,7 +334,7 @@ bool solver_may_follow(const spmv_solver *s, spmv_status st)
 
 static int64_t iterations_left(const struct chain *c)
 {
-    return c->most - c->result->iterations;
+    return c->most - solver_iterations(c);
 }
 
 spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond)
