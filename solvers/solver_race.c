@@ -148,6 +148,8 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
         cost.steps = IC0_SHARE * MARGIN * expected;
     if (gpu && strcmp(name, "amg") == 0)
         cost.setup += LOADING;
+    if (strcmp(name, "cholesky") == 0)
+        cost.setup += precond_rival_setup(s->precond);
     const spmv_preconditioner *const m = *precond; /* NULL: not made yet */
     if (gpu && cost.setup == 0 && m != NULL && !precond_is_identity(m) && precond_inverse_diagonal(m) == NULL)
         cost.step += LAUNCHES;
@@ -258,14 +260,19 @@ enum { TURNS = 4 };
 enum { PACE_ON_DEVICE = 4 };
 
 /* Makes the rival. Incomplete factors may take as much work as the table of costs says, unless they were
- * already refused for that: if ilu0 stands in for them. */
-static spmv_status make_rival(spmv_solver *s, const struct runner *r)
+ * already refused for that: if ilu0 stands in for them. A complete one may take as much as the first is predicted
+ * to need, or if it makes no progress four times what it has done. */
+static spmv_status make_rival(spmv_solver *s, const struct runner *first, const struct runner *r)
 {
+    const double most = isfinite(first->left) ? first->left : 4 * first->spent;
     const bool refused = strcmp(precond_name(s->precond), "ilu0") == 0;
     if (s->rival != NULL)
         return SPMV_OK;
     const int64_t work = precond_factor_work(&s->a) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
-    context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? work : 0);
+    if (strcmp(r->name, "cholesky") == 0)
+        context_pace(s->ctx, (int64_t)fmin(0x1p62, precond_products(&s->a, most)));
+    else
+        context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? work : 0);
     const spmv_status st = solver_make_precond(s, r->solver, r->name, &s->rival);
     context_pace(s->ctx, 0);
     return st;
@@ -293,7 +300,13 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     spmv_status st = turn(c, now, work, most, &stopped);
     if (!stopped)
         return st;
-    const spmv_status made = make_rival(s, rival);
+    spmv_status made = make_rival(s, first, rival);
+    const char *const spare = precond_spare(s->precond);
+    if (made != SPMV_OK && made != SPMV_CANCELLED && spare != NULL && strcmp(spare, rival->name) != 0) {
+        *rival = runner_of(c, solver, spare, &s->rival);
+        if (first->left > precond_cost_of_all(&rival->cost))
+            made = make_rival(s, first, rival);
+    }
     if (made == SPMV_CANCELLED)
         return made;
     if (made != SPMV_OK) { /* there is no other one */

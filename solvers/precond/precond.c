@@ -476,7 +476,9 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK && !choice.replaced) {
         (*made)->rival = precond_choice_rival(&choice);
+        (*made)->spare = choice.spare;
         (*made)->expected = choice.expected;
+        (*made)->rival_setup = choice.rival_setup;
     }
     if (st == SPMV_OK && choice.replaced)
         ctx->error[0] = '\0'; /* what it fell back from is no failure */
@@ -700,9 +702,19 @@ const char *precond_rival(const spmv_preconditioner *m)
     return m->rival;
 }
 
+const char *precond_spare(const spmv_preconditioner *m)
+{
+    return m->spare;
+}
+
 double precond_expected(const spmv_preconditioner *m)
 {
     return m->expected;
+}
+
+double precond_rival_setup(const spmv_preconditioner *m)
+{
+    return m->rival_setup;
 }
 
 bool precond_is_identity(const spmv_preconditioner *m)

@@ -15,6 +15,7 @@ static const struct row {
 } on_cpu[] = {
     {PRECOND_FOR_CG, "amg", {100, 8, 20}},
     {PRECOND_FOR_CG, "ic0", {25, 2, 100}},
+    {PRECOND_FOR_CG, "cholesky", {35, 12, 2}}, /* and its multiplications */
     {PRECOND_FOR_CG, NULL, {0, 1, 200}},
     {PRECOND_FOR_UNSYMMETRIC, "ilut", {40, 1.3, 20}},
     {PRECOND_FOR_UNSYMMETRIC, "ilu0", {8, 1.3, 45}},
