@@ -30,7 +30,7 @@ enum { VECTORS = 3, MARGIN = 32, PARTS = 64 };
 /* Random bits of element i, from which all vectors are made. */
 static uint64_t bits_at(int64_t i)
 {
-    return splitmix_mix(((uint64_t)i + ((uint64_t)1 << 40)) * SPLITMIX_STEP);
+    return splitmix_mix(((uint64_t)i + ((uint64_t)1 << 40)) * SPLITMIX_GAMMA);
 }
 
 /* Element of vector number `which`, from eleven of these bits: 1 + k / 1024, 0 <= k < 1024, or its
