@@ -411,7 +411,7 @@ template <typename Offset> spmv_status make(spmv_plan *plan, slices_state *s)
     return st != SPMV_OK || plan->declined != nullptr ? st : encode<Offset>(plan, m, s);
 }
 
-/* Finds the longest run of chunks without elements of other ranks. */
+/* Finds the longest range of chunks without elements of other ranks. */
 void find_inner(const spmv_plan *plan, slices_state *s)
 {
     const struct plan_ranks *const ranks = plan->ranks;
