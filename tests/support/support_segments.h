@@ -17,13 +17,13 @@ struct cut {
 };
 
 enum cut_kind {
-    CUT_ONE,         /* one segment */
-    CUT_EACH,        /* one element each */
-    CUT_SHORT,       /* 0 to 9 elements */
-    CUT_LONG,        /* up to 3 tiles */
-    CUT_EMPTY_FRONT, /* more than a tile of empty segments, then short ones */
-    CUT_EMPTY_END,   /* short segments, then more than a tile of empty ones */
-    CUT_EMPTY_SEGMENTS,  /* repeatedly more than a tile of empty segments at one place */
+    CUT_ONE,            /* one segment */
+    CUT_EACH,           /* one element each */
+    CUT_SHORT,          /* 0 to 9 elements */
+    CUT_LONG,           /* up to 3 tiles */
+    CUT_EMPTY_FRONT,    /* more than a tile of empty segments, then short ones */
+    CUT_EMPTY_END,      /* short segments, then more than a tile of empty ones */
+    CUT_EMPTY_SEGMENTS, /* repeatedly more than a tile of empty segments at one place */
     CUT_KINDS
 };
 
@@ -232,7 +232,7 @@ static inline void check_each_kernel(spmv_context *ctx, cut_check *check, uint64
 
 /* Runs one operation on host arrays; the result is to be freed. */
 typedef void *segment_call(spmv_context *ctx, const struct pair *p, const spmv_segments *segments, const void *in,
-                          int64_t n);
+                           int64_t n);
 
 /* The same bits of real sums and products for any number of threads, in the first `forms` forms; on
  * an emulated GPU each second pair of operator and form.
