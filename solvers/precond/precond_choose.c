@@ -569,7 +569,7 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
             TRY(count_rows(&f));
         if (counted < STAGE_ENVELOPE && rule->needs >= STAGE_ENVELOPE)
             TRY(count_envelope(&f));
-        counted = rule->needs;
+        counted = rule->needs > counted ? rule->needs : counted;
         if (rule->when(&f))
             break;
     }
