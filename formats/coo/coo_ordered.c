@@ -83,7 +83,7 @@ struct ordered_tile *coo_ordered_take(struct coo_ordered *o, int thread, int num
     own->unused = tile->next;
     tile->next = NULL;
     tile->number = number;
-    tile->n = tile->runs = 0;
+    tile->n = tile->sequences = 0;
     tile->ordered = true;
     return tile;
 }
@@ -122,7 +122,7 @@ static void to_its_place(const struct coo_ordered *o, const struct ordered_tile 
     memcpy(m->col + place->before, tile->col, (size_t)tile->n * sizeof *m->col);
     if (o->value_size > 0)
         memcpy((char *)m->val + (size_t)place->before * o->value_size, tile->val, (size_t)tile->n * o->value_size);
-    for (int64_t r = 0; r < tile->runs; r++)
+    for (int64_t r = 0; r < tile->sequences; r++)
         while (row < tile->row[r])
             m->row_ptr[++row] = place->before + tile->first[r];
 }
@@ -153,7 +153,7 @@ bool coo_ordered_done(struct coo_ordered *o, int thread, struct ordered_tile *ti
     if (tile->n > 0) {
         place->first_row = tile->row[0];
         place->first_col = tile->col[0];
-        place->last_row = tile->row[tile->runs - 1];
+        place->last_row = tile->row[tile->sequences - 1];
         place->last_col = tile->col[tile->n - 1];
     }
     pthread_mutex_lock(&o->lock);
@@ -214,8 +214,8 @@ static bool append_tile(const struct coo_ordered *o, struct coo_buckets *buckets
 {
     const struct coo_shape shape = buckets->shape;
     bool fits = true;
-    for (int64_t r = 0, k = 0; r < tile->runs; r++)
-        for (const int64_t end = r + 1 < tile->runs ? tile->first[r + 1] : tile->n; k < end && fits; k++)
+    for (int64_t r = 0, k = 0; r < tile->sequences; r++)
+        for (const int64_t end = r + 1 < tile->sequences ? tile->first[r + 1] : tile->n; k < end && fits; k++)
             fits = coo_append(buckets, &shape, writer, tile->row[r], tile->col[k],
                               value_at(tile->val, k, o->value_size), o->value_size);
     return fits;

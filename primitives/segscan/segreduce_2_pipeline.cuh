@@ -42,22 +42,22 @@ template <typename Shape> constexpr int64_t merge_items(int64_t cell)
     return (Shape::bytes / cell - 1) | 1;
 }
 
-/* A run of an array in a buffer. It starts where a line of the last-level cache starts, both in
+/* A range of an array in a buffer. It starts where a line of the last-level cache starts, both in
  * memory and in the buffer. From another start, the engine requests each line twice. */
-struct engine_run {
+struct engine_range {
     enum { LINE = 128 };
     int64_t from;    /* address, a multiple of 16 */
-    int bytes, skip; /* bytes: a multiple of 16; the first skip bytes do not belong to the run */
+    int bytes, skip; /* bytes: a multiple of 16; the first skip bytes do not belong to the range */
 
-    template <typename T> static __device__ engine_run of(const T *array, int64_t first, int64_t count)
+    template <typename T> static __device__ engine_range of(const T *array, int64_t first, int64_t count)
     {
         const int64_t begin = (int64_t)(array + first), end = (int64_t)(array + first + count);
         const int64_t line = begin & ~(int64_t)(LINE - 1);
-        engine_run run;
-        run.from = line >= (int64_t)array ? line : begin & ~(int64_t)15;
-        run.skip = (int)(begin - run.from);
-        run.bytes = count > 0 ? (int)(((end + 15) & ~(int64_t)15) - run.from) : 0;
-        return run;
+        engine_range range;
+        range.from = line >= (int64_t)array ? line : begin & ~(int64_t)15;
+        range.skip = (int)(begin - range.from);
+        range.bytes = count > 0 ? (int)(((end + 15) & ~(int64_t)15) - range.from) : 0;
+        return range;
     }
 
     /* The first start of a line that is not before byte number `bytes` of a buffer. */
@@ -72,9 +72,9 @@ template <typename T, typename P, typename Shape> struct merge_tile {
     static constexpr int items = (int)merge_items<Shape>(cell);
     static_assert(items <= 32, "a word of bits a thread");
     static constexpr int size = block_threads * items;
-    /* Both runs start with a line and end at a multiple of 16 bytes, so they need extra space. The
+    /* Both ranges start with a line and end at a multiple of 16 bytes, so they need extra space. The
      * results take the place of the ends. */
-    static constexpr int buffer_bytes = size * cell + 3 * engine_run::LINE + 32;
+    static constexpr int buffer_bytes = size * cell + 3 * engine_range::LINE + 32;
 
     static int64_t count(int64_t steps)
     {
@@ -194,7 +194,7 @@ template <typename Op, typename P, typename Shape> struct merge_memory {
     using T = typename Op::type;
     using fold = chain_segmented<Op>;
     using tile = merge_tile<T, P, Shape>;
-    struct alignas(engine_run::LINE) buffer {
+    struct alignas(engine_range::LINE) buffer {
         unsigned char bytes[tile::buffer_bytes];
     };
     static constexpr int MOST = CHAIN_HELD - MERGE_WAITING;
@@ -263,13 +263,13 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
         s.element = begin - s.closed;
         s.closing = (int)(starts[number + 1] - s.closed);
         s.taking = tile_valid(begin, closings.n + closings.count, tile::size) - s.closing;
-        const engine_run in = engine_run::of(from, s.element, s.taking),
-                         ends_in = engine_run::of(ends, s.closed, s.closing);
+        const engine_range in = engine_range::of(from, s.element, s.taking),
+                           ends_in = engine_range::of(ends, s.closed, s.closing);
         /* the engine reads no byte beyond the arrays */
         s.by_engine = number + 1 < tiles && in.from + in.bytes <= (int64_t)(from + closings.n) &&
                       ends_in.from + ends_in.bytes <= (int64_t)(ends + closings.count - 1);
         s.elements_at = s.by_engine ? in.skip : 0;
-        s.results_at = engine_run::line_from(s.by_engine ? in.bytes : s.taking * (int)sizeof(T));
+        s.results_at = engine_range::line_from(s.by_engine ? in.bytes : s.taking * (int)sizeof(T));
         s.ends_at = s.results_at + (s.by_engine ? ends_in.skip : 0);
         own.shares[buffer] = s;
         if (!s.by_engine) {
@@ -364,7 +364,7 @@ __global__ void __launch_bounds__(pipeline_threads(Shape::groups, 0), 1)
 {
 #if SPMV_HAVE_COPY_ENGINE
     using work = merge_work<Op, P, Shape, Load, Store>;
-    extern __shared__ __align__(engine_run::LINE) unsigned char dynamic_shared[];
+    extern __shared__ __align__(engine_range::LINE) unsigned char dynamic_shared[];
     auto &memory = *(typename work::memory *)dynamic_shared;
     work of_block = {memory.state,
                      memory,

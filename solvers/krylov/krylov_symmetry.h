@@ -13,7 +13,7 @@ enum { SYMMETRY_VECTORS = 3 };
 /* Random bits of element i, from which all vectors are made. */
 HOST_DEVICE_FN uint64_t symmetry_bits(int64_t i)
 {
-    return splitmix_mix(((uint64_t)i + ((uint64_t)1 << 40)) * SPLITMIX_STEP);
+    return splitmix_mix(((uint64_t)i + ((uint64_t)1 << 40)) * SPLITMIX_GAMMA);
 }
 
 /* Element of vector number `which`, from eleven of these bits: 1 + k / 1024, 0 <= k < 1024, or its

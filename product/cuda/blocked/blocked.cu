@@ -21,7 +21,7 @@ namespace
 {
 
 enum {
-    /* the least bytes of a run for the usual shape, if columns are evenly distributed */
+    /* the least bytes of an interval for the usual shape, if columns are evenly distributed */
     ENOUGH = 128,
     PART = 1 << 16,      /* the most nonzeros of a part, where the device is full */
     LEAST_PART = 1 << 13 /* the least nonzeros of a part, where it is not */
@@ -32,7 +32,7 @@ struct blocked_state {
     tiles::statistics about;
     bool large;
     int columns; /* of a block */
-    int64_t blocks, parts, sections, runs;
+    int64_t blocks, parts, sections, intervals;
     int64_t few; /* nonzeros gathered from memory */
     void *table, *long_rows, *sums, *counts;
     void *section_table, *first, *block_begins;
@@ -290,7 +290,7 @@ template <typename Index> spmv_status sort_columns(spmv_plan *plan, making *m, b
 }
 
 /* Computes the arrays that locate the products of the tiles. */
-template <typename Index> spmv_status find_runs(spmv_plan *plan, making *m, blocked_state *s, int line)
+template <typename Index> spmv_status find_intervals(spmv_plan *plan, making *m, blocked_state *s, int line)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t nnz = plan->a.nnz, lines = ceil_divide(nnz, (int64_t)warp_lanes);
@@ -332,9 +332,9 @@ template <typename Index> spmv_status find_runs(spmv_plan *plan, making *m, bloc
     if (st == SPMV_OK)
         st = spmv_download(ctx, before + lines, &count, (int64_t)sizeof count);
     spmv_free(ctx, scratch);
-    s->runs = (int64_t)count;
+    s->intervals = (int64_t)count;
     if (st == SPMV_OK)
-        st = plan_alloc(plan, s->runs * (int64_t)sizeof(Index), &s->shift);
+        st = plan_alloc(plan, s->intervals * (int64_t)sizeof(Index), &s->shift);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
         return launch(ctx, "spmv blocked shifts", grid, blocked::PLAN_THREADS, blocked::shifts<Index>, order,
                       (const Index *)before, nnz, (Index *)s->shift);
@@ -352,13 +352,13 @@ template <typename Shape, typename T, typename Index> spmv_status make(spmv_plan
         if (st == SPMV_OK)
             st = sort_columns<Index>(plan, &m, s, Shape::x::RESIDENT);
         if (st == SPMV_OK)
-            st = find_runs<Index>(plan, &m, s, Shape::tile::LINE);
+            st = find_intervals<Index>(plan, &m, s, Shape::tile::LINE);
     }
     free_making(plan, &m, s);
     return st;
 }
 
-/* Whether runs of the usual shape are long enough if columns are evenly distributed. */
+/* Whether intervals of the usual shape are long enough if columns are evenly distributed. */
 template <typename T> bool usual_will_do(int64_t cols)
 {
     using usual = typename blocked::shapes<T>::usual;
@@ -411,7 +411,7 @@ spmv_status count_x_bytes(spmv_plan *plan)
 void describe(spmv_plan *plan, const blocked_state *s)
 {
     const int64_t nnz = plan->a.nnz;
-    const double mean = s->runs > 0 ? (double)nnz / (double)s->runs : 0;
+    const double mean = s->intervals > 0 ? (double)nnz / (double)s->intervals : 0;
     const double size = (double)spmv_type_size(plan->type), index = (double)index_bytes(plan);
     const double stored = plan->a.val != nullptr ? (double)spmv_type_size(plan->a.type) : 0;
     int used = snprintf(plan->layout, sizeof plan->layout, "%lld block%s of %d column%s", (long long)s->blocks,
@@ -420,7 +420,7 @@ void describe(spmv_plan *plan, const blocked_state *s)
         used +=
             snprintf(plan->layout + used, sizeof plan->layout - (size_t)used,
                      ", in %lld part%s and %lld section%s (%.3g %% of the entries gathered from memory); %d tile%s, "
-                     "in runs of %.4g products on average; %.3g bytes per entry in both launches",
+                     "in intervals of %.4g products on average; %.3g bytes per entry in both launches",
                      (long long)s->parts, plural(s->parts), (long long)s->sections, plural(s->sections),
                      100.0 * (double)s->few / (double)nnz, s->about.packed.tiles, plural(s->about.packed.tiles), mean,
                      stored + 2 * size + 4 + index / warp_lanes + index / mean);
@@ -469,8 +469,8 @@ spmv_status run_add(const spmv_plan *plan, const blocked_state *s, tiles::store_
     m.group_sums = s->sums != nullptr ? m.fragment_sums + groups * tiles::GROUP : nullptr;
     m.group_counts = (unsigned *)s->counts;
     m.row_counts = s->counts != nullptr ? m.group_counts + groups : nullptr;
-    const blocked::runs<T, Index> r = {(const uint16_t *)s->place, (const Index *)s->before, (const Index *)s->shift,
-                                       (const T *)s->products};
+    const blocked::intervals<T, Index> r = {(const uint16_t *)s->place, (const Index *)s->before,
+                                            (const Index *)s->shift, (const T *)s->products};
     return launch_with_shared<blocked::add<Tile, T, Index, tiles::store_scaled<T>>>(
         plan->ctx, "spmv blocked add", {(int)m.tiles, Tile::BLOCK, blocked::tile_bytes<Tile, T>(), true}, m, r, store);
 }

@@ -9,10 +9,10 @@
  * tile_keys (tile, i) of place i
  * (sort)    by tile: order[j], the place of the nonzero that is number j in the order (tile, block,
  *           row, column). The numbers j of a tile are the same as its positions in the matrix
- * mark      place among its tile's products, and whether a run begins, that is, order[j] is not
- *           order[j - 1] + 1; the number of runs that begin in each 32 places
- * (scan)    the number of runs that begin before
- * shift     of each run: from j to order[j]
+ * mark      place among its tile's products, and whether an interval begins, that is, order[j] is not
+ *           order[j - 1] + 1; the number of intervals that begin in each 32 places
+ * (scan)    the number of intervals that begin before
+ * shift     of each interval: from j to order[j]
  *
  * Index: 32 bits for fewer than 2^31 nonzeros.
  *
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     });
 }
 
-/* Whether a run begins at j. */
+/* Whether an interval begins at j. */
 template <typename Index> __device__ bool is_head(const Index *order, int64_t j, int64_t nnz)
 {
     return j < nnz && (j == 0 || order[j] != order[j - 1] + 1);
