@@ -155,16 +155,16 @@ static spmv_status look_at(spmv_context *ctx, const struct precond_source *sourc
     return SPMV_OK;
 }
 
-/* A search from a row. seen: 1 for each row that an earlier search has reached, else 0. queue and
- * reached: PRECOND_BALL numbers. */
-static struct precond_ball ball_from(const spmv_csr *a, int64_t row, char *seen, int32_t *queue, int32_t *reached)
+/* A search from a row. seen: 1 for each row that an earlier search has reached, else 0. queue:
+ * PRECOND_BALL numbers. */
+static struct precond_ball ball_from(const spmv_csr *a, int64_t row, char *seen, int32_t *queue)
 {
-    int32_t steps = 0;
-    int64_t begin = 0, end = 1;
+    int32_t steps = 0, reached[PRECOND_BALL_STEPS + 1];
+    int64_t begin = 0, here = 1, end = 1;
     seen[row] = 1;
     queue[0] = (int32_t)row;
     reached[0] = 1;
-    for (int64_t here = 1; begin < here && here <= PRECOND_BALL; here = end) {
+    for (; begin < here && here <= PRECOND_BALL && steps < PRECOND_BALL_STEPS; here = end) {
         for (; begin < here; begin++)
             for (int64_t k = row_first(a, queue[begin]); k < row_first(a, queue[begin] + 1); k++)
                 if (!seen[a->col[k]]) {
@@ -176,25 +176,24 @@ static struct precond_ball ball_from(const spmv_csr *a, int64_t row, char *seen,
         if (end > here && end <= PRECOND_BALL)
             reached[++steps] = (int32_t)end;
     }
-    return (struct precond_ball){steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
+    return (struct precond_ball){steps, reached[steps], reached[steps / 2], begin == here};
 }
 
 /* From row 0, or if few rows can be reached from there, from the row in the middle: rows of
  * boundary values often have nothing beside the diagonal. */
 static spmv_status ball_on_host(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
 {
-    int32_t *queue = NULL, *reached = NULL;
+    int32_t *queue = NULL;
     char *seen = NULL;
     spmv_status st = SPMV_OK;
     TRY(host_alloc(ctx, PRECOND_BALL * 4, "a search", (void **)&queue));
-    TRY(host_alloc(ctx, PRECOND_BALL * 4, "a search", (void **)&reached));
     TRY(host_alloc(ctx, a->rows, "a search", (void **)&seen));
     memset(seen, 0, (size_t)a->rows);
-    *ball = ball_from(a, 0, seen, queue, reached);
+    *ball = ball_from(a, 0, seen, queue);
     if (ball->ended && ball->rows < a->rows / 2)
-        *ball = ball_from(a, a->rows / 2, seen, queue, reached);
+        *ball = ball_from(a, a->rows / 2, seen, queue);
 done:
-    host_free_all(queue, reached, seen);
+    host_free_all(queue, seen);
     return st;
 }
 

@@ -106,9 +106,9 @@ struct precond_look {
     double products;          /* of the envelope in the matrix's own order; not on a GPU */
 };
 
-/* A breadth-first search from row 0 along entries, which ends when it has reached BALL_ROWS rows or
- * all that can be reached. */
-enum { PRECOND_BALL = 4096 };
+/* A breadth-first search from row 0 along entries, which ends when it has reached PRECOND_BALL rows or
+ * all that can be reached, or after PRECOND_BALL_STEPS steps. */
+enum { PRECOND_BALL = 4096, PRECOND_BALL_STEPS = 256 };
 struct precond_ball {
     int32_t steps;        /* from row 0 to the last rows reached */
     int32_t rows, inside; /* reached after all steps; after half of them, rounded down */
