@@ -38,7 +38,7 @@ struct amg_level {
     int nulls;    /* near-null-space vectors; 0: one, near_null */
 
     /* the smoother (amg_smoother.c) */
-    void *diagonal, *root, *inverse; /* see struct amg_diagonal */
+    void *diagonal, *root, *inverse; /* see struct amg_diagonal and the step bound */
     double *least;                   /* f64: the same; NULL on the first level */
     double bound;                    /* of the eigenvalues of D^-1 A */
     int degree;
@@ -99,7 +99,7 @@ struct amg {
     bool updates;              /* the values may be replaced */
     bool any;                  /* the matrix need not be symmetric */
     bool negative;             /* its diagonal is negative */
-    int degree;                /* of the smoother */
+    int degree;                /* of the smoother; 0: by level and matrix (amg_plan_smoother) */
     double strength;           /* threshold of a strong coupling */
     bool finds_block;          /* block is found, not given */
     int block;                 /* rows of a node of the first level */
@@ -119,6 +119,8 @@ struct amg {
     spmv_type type; /* that of the vectors, or the other real type */
     double scale;   /* it is that of A times this power of two, or times minus that */
     bool classical; /* classical interpolation in place of aggregates */
+    bool irregular; /* the first level has a large bound (amg_smoother.c) */
+    bool moves;     /* positive entries are moved before couplings are compared */
     bool general;   /* A is not symmetric: R is not P' */
     int levels;
     struct amg_level level[AMG_LEVELS];
@@ -238,6 +240,9 @@ spmv_status amg_plan_smoother(struct amg *amg, struct amg_level *l);
 spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero, void **changed);
 /* residual = residual - A v */
 spmv_status amg_subtract(const struct amg *amg, const struct amg_level *l, const void *v);
+
+/* amg->moves, from the first level with its strongest couplings. */
+spmv_status amg_choose_strength(struct amg *amg, const struct amg_level *l);
 
 /* F and its values, of l, which is the level or its matrix of nodes. counts (l->rows + 1): gets the entries of
  * its rows. */

@@ -520,9 +520,9 @@ static void free_grid(struct grid *g)
     support_free(g->ptr, g->col, g->val);
 }
 
-/* Bilinear elements on a grid of side x side inner points, stretched by 10^(1/2): a third of the entries beside the
- * diagonal are positive. */
-static struct grid make_elements(int64_t side)
+/* Bilinear elements on a grid of side x side inner points, stretched by across^(-1/2). From 10^(1/2) on, a third of
+ * the entries beside the diagonal are positive. */
+static struct grid make_elements(int64_t side, double across)
 {
     struct grid g = {.side = side};
     const int64_t n = side * side;
@@ -537,7 +537,7 @@ static struct grid make_elements(int64_t side)
                     const double stiff_x = x == i % side ? 2 : -1, stiff_y = y == i / side ? 2 : -1;
                     const double mass_x = x == i % side ? 4 : 1, mass_y = y == i / side ? 4 : 1;
                     g.col[nnz] = (int32_t)(y * side + x);
-                    g.val[nnz++] = stiff_x * mass_y + 0.1 * mass_x * stiff_y;
+                    g.val[nnz++] = stiff_x * mass_y + across * mass_x * stiff_y;
                 }
         g.ptr[i + 1] = nnz;
     }
@@ -549,7 +549,7 @@ static struct grid make_elements(int64_t side)
 static void signs_and_weak_couplings(void **state)
 {
     spmv_context *ctx = *state;
-    struct grid g = make_elements(SLOW ? 24 : 70);
+    struct grid g = make_elements(SLOW ? 24 : 70, 0.1);
     spmv_preconditioner *m = make(ctx, &g.view, NULL);
     const int64_t of_elements = iterations_of(ctx, &g.view, m);
     if (of_elements > 16)
@@ -566,6 +566,118 @@ static void signs_and_weak_couplings(void **state)
         fail_msg("strength 0.7: %lld iterations", (long long)of_diffusion);
     spmv_preconditioner_destroy(m);
     spmv_matrix_destroy(matrix);
+}
+
+/* The hash of the hierarchy on ref. */
+static uint64_t hash_on_ref(const spmv_csr *host)
+{
+    spmv_context *const ref = support_context_on(SPMV_BACKEND_REF, 1);
+    spmv_preconditioner *const m = make(ref, host, NULL);
+    const uint64_t hash = hash_of(ref, m);
+    spmv_preconditioner_destroy(m);
+    spmv_context_destroy(ref);
+    return hash;
+}
+
+/* Stretched elements: entries across the strong direction are positive, and those beside them are -1/4 of the
+ * strongest. Without moving the positive ones all of these are strong, and iterations are above 100. */
+static void stretched_elements(void **state)
+{
+    spmv_context *ctx = *state;
+    static const double across[] = {0.1, 0.01, 0.001};
+    for (int c = 0; c < 3; c++) {
+        struct grid g = make_elements(SLOW ? 30 : 100, across[c]);
+        spmv_preconditioner *const m = make(ctx, &g.view, NULL);
+        assert_true(inside(m)->moves);
+        assert_true(hash_of(ctx, m) == hash_on_ref(&g.view));
+        const int64_t iterations = iterations_of(ctx, &g.view, m);
+        if (iterations > 14)
+            fail_msg("across %g: %lld iterations", across[c], (long long)iterations);
+        spmv_preconditioner_destroy(m);
+        free_grid(&g);
+    }
+}
+
+/* The inner point (x, y) of a grid, moved by up to `moved` in both directions. */
+static void place_point(int64_t x, int64_t y, int64_t side, double moved, double at[2])
+{
+    uint64_t seed = (uint64_t)(y * (side + 2) + x);
+    const bool inner = x > 0 && y > 0 && x <= side && y <= side;
+    (void)support_uniform(&seed);
+    for (int d = 0; d < 2; d++)
+        at[d] = (double)(d == 0 ? x : y) + (inner ? moved * support_uniform(&seed) : 0);
+}
+
+/* Linear elements on triangles: squares of a grid with moved points, cut along one or the other diagonal. */
+static struct grid make_triangles(int64_t side, double moved)
+{
+    struct grid g = {.side = side};
+    const int64_t n = side * side;
+    g.ptr = support_zeros(n + 1, 8);
+    g.col = support_zeros(9 * n, 4);
+    g.val = support_zeros(9 * n, 8);
+    double *const full = support_zeros(9 * n, 8); /* of each point and its 8 neighbours */
+    for (int64_t e = 0; e < 2 * (side + 1) * (side + 1); e++) {
+        static const int corner[2][2][3][2] = {{{{0, 0}, {1, 0}, {1, 1}}, {{0, 0}, {1, 1}, {0, 1}}},
+                                               {{{0, 0}, {1, 0}, {0, 1}}, {{1, 0}, {1, 1}, {0, 1}}}};
+        const int64_t x = e / 2 % (side + 1), y = e / 2 / (side + 1);
+        const int(*const at)[2] = corner[(x * 7 + y * 5) / 3 % 2][e % 2];
+        double p[3][2], edge[3][2];
+        for (int v = 0; v < 3; v++)
+            place_point(x + at[v][0], y + at[v][1], side, moved, p[v]);
+        for (int v = 0; v < 3; v++)
+            for (int d = 0; d < 2; d++)
+                edge[v][d] = p[(v + 2) % 3][d] - p[(v + 1) % 3][d];
+        const double twice = fabs(edge[0][0] * edge[1][1] - edge[0][1] * edge[1][0]);
+        for (int v = 0; v < 3; v++)
+            for (int w = 0; w < 3; w++) {
+                const int64_t vx = x + at[v][0] - 1, vy = y + at[v][1] - 1;
+                if (vx >= 0 && vy >= 0 && vx < side && vy < side)
+                    full[9 * (vy * side + vx) + 3 * (at[w][1] - at[v][1] + 1) + at[w][0] - at[v][0] + 1] +=
+                        (edge[v][0] * edge[w][0] + edge[v][1] * edge[w][1]) / (2 * twice);
+            }
+    }
+    int64_t nnz = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int k = 0; k < 9; k++) {
+            const int64_t x = i % side + k % 3 - 1, y = i / side + k / 3 - 1;
+            if (full[9 * i + k] != 0 && x >= 0 && y >= 0 && x < side && y < side) {
+                g.col[nnz] = (int32_t)(y * side + x);
+                g.val[nnz++] = full[9 * i + k];
+            }
+        }
+        g.ptr[i + 1] = nnz;
+    }
+    free(full);
+    g.view = support_csr_with(n, n, nnz, g.ptr, 64, g.col, g.val, SPMV_F64);
+    return g;
+}
+
+/* The smoother has three steps on coarser levels, and with large positive entries on the first level too. With two
+ * steps everywhere these matrices take 10 and 11 iterations, now 9. */
+static void triangles(void **state)
+{
+    spmv_context *ctx = *state;
+    static const struct {
+        double moved;
+        int degree;
+        int64_t most;
+    } cases[] = {{0.1, 2, 10}, {0.3, 3, 10}};
+    for (int c = 0; c < 2; c++) {
+        struct grid g = make_triangles(SLOW ? 40 : 150, cases[c].moved);
+        spmv_preconditioner *const m = make(ctx, &g.view, NULL);
+        assert_false(inside(m)->moves);
+        assert_true(SLOW || inside(m)->levels > 2);
+        assert_int_equal(inside(m)->level[0].degree, cases[c].degree);
+        for (int k = 1; k + 1 < inside(m)->levels; k++)
+            assert_int_equal(inside(m)->level[k].degree, 3);
+        assert_true(hash_of(ctx, m) == hash_on_ref(&g.view));
+        const int64_t iterations = iterations_of(ctx, &g.view, m);
+        if (iterations > cases[c].most)
+            fail_msg("points moved by %g: %lld iterations", cases[c].moved, (long long)iterations);
+        spmv_preconditioner_destroy(m);
+        free_grid(&g);
+    }
 }
 
 /* A singular matrix with the constant null space; an inclusion of high contrast, which f32 cannot
@@ -983,7 +1095,8 @@ static void new_values_of_classical(void **state)
 }
 
 SUPPORT_MAIN(with_context(hierarchy_is_sound), cmocka_unit_test(same_bits), with_context(few_iterations),
-             with_context(signs_and_weak_couplings), with_context(special_matrices), with_context(refusals),
-             with_context(any_order), with_context(near_null_space), with_context(new_values),
-             with_context(new_values_of_near_null), with_context(new_values_of_classical),
-             with_context(small_aggregates), with_context(elasticity), with_context(long_row))
+             with_context(signs_and_weak_couplings), with_context(stretched_elements), with_context(triangles),
+             with_context(special_matrices), with_context(refusals), with_context(any_order),
+             with_context(near_null_space), with_context(new_values), with_context(new_values_of_near_null),
+             with_context(new_values_of_classical), with_context(small_aggregates), with_context(elasticity),
+             with_context(long_row))
