@@ -57,7 +57,7 @@ struct coo_page {
 /* Memory for blocks, or for large pages. Only its pages are released early, not the slab. */
 struct coo_slab {
     struct coo_slab *next;
-    char *memory, *parts;   /* as allocated; the first block or large page in it */
+    char *memory, *aligned; /* as allocated; the first block or large page in it */
     int64_t size, used;     /* number of blocks or large pages */
     struct coo_page page[]; /* one for each large page */
 };
@@ -289,57 +289,57 @@ void coo_buckets_free(struct coo_buckets *buckets)
 /* Adds a slab; the lock is held. */
 static bool add_slab(struct coo_buckets *buckets)
 {
-    const int64_t part = buckets->large_pages ? LARGE_PAGE : BLOCK, page = buckets->large_pages ? LARGE_PAGE : PAGE;
+    const int64_t each = buckets->large_pages ? LARGE_PAGE : BLOCK, page = buckets->large_pages ? LARGE_PAGE : PAGE;
     const int64_t size = buckets->large_pages    ? SLAB_PAGES
                          : buckets->slab == NULL ? buckets->writers
                                                  : min_i64(2 * buckets->slab->size, SLAB_BLOCKS);
     const int64_t pages = buckets->large_pages ? size : 0;
     struct coo_slab *const slab = malloc(sizeof *slab + (size_t)pages * sizeof slab->page[0]);
     void *memory = NULL;
-    if (slab == NULL || host_alloc(NULL, size * part + page, "", &memory) != SPMV_OK) {
+    if (slab == NULL || host_alloc(NULL, size * each + page, "", &memory) != SPMV_OK) {
         free(slab);
         return false;
     }
     const int64_t aside = (int64_t)((uintptr_t)memory % (uintptr_t)page);
     slab->memory = memory;
-    slab->parts = slab->memory + (aside == 0 ? 0 : page - aside);
+    slab->aligned = slab->memory + (aside == 0 ? 0 : page - aside);
     slab->size = size;
     slab->used = 0;
     slab->next = buckets->slab;
     buckets->slab = slab;
 #ifdef MADV_HUGEPAGE
     if (buckets->large_pages)
-        madvise(slab->parts, (size_t)(size * part), MADV_HUGEPAGE);
+        madvise(slab->aligned, (size_t)(size * each), MADV_HUGEPAGE);
 #endif
     return true;
 }
 
 /* The next free block or large page. */
-static char *next_part(struct coo_buckets *buckets, struct coo_page **page)
+static char *next_of_slab(struct coo_buckets *buckets, struct coo_page **page)
 {
-    char *part = NULL;
+    char *memory = NULL;
     pthread_mutex_lock(&buckets->lock);
     if ((buckets->slab != NULL && buckets->slab->used < buckets->slab->size) || add_slab(buckets)) {
         struct coo_slab *const slab = buckets->slab;
         const int64_t number = slab->used++;
-        part = slab->parts + number * (buckets->large_pages ? LARGE_PAGE : BLOCK);
+        memory = slab->aligned + number * (buckets->large_pages ? LARGE_PAGE : BLOCK);
         if (buckets->large_pages)
             *page = &slab->page[number];
     }
     pthread_mutex_unlock(&buckets->lock);
-    return part;
+    return memory;
 }
 
 static char *next_block(struct coo_buckets *buckets, int64_t bucket)
 {
     struct coo_page *page = NULL;
     if (!buckets->large_pages)
-        return next_part(buckets, &page);
+        return next_of_slab(buckets, &page);
     struct coo_pool *const pool = &buckets->pool[bucket >> buckets->pool_shift];
     char *block = NULL;
     pthread_mutex_lock(&pool->lock);
     if (pool->next == pool->end) {
-        pool->next = pool->end = next_part(buckets, &page);
+        pool->next = pool->end = next_of_slab(buckets, &page);
         if (page != NULL) {
             pool->end += LARGE_PAGE;
             *page = (struct coo_page){pool->pages, pool->next};
@@ -555,8 +555,8 @@ static void move_some(const struct coo_buckets *buckets, const struct coo_writer
             *from = cursor_at(done->next, writer, bucket);
             release_block(buckets, done);
         }
-        const int64_t part = min_i64(n, (from->end - from->next) / entry_size);
-        const char *const end = from->next + part * entry_size;
+        const int64_t count = min_i64(n, (from->end - from->next) / entry_size);
+        const char *const end = from->next + count * entry_size;
         const size_t size = value_size(m->type, m->pattern);
         if (shape->key_bytes == 4) {
             SIZED(size, move_entries(from->next, end, 4, shape->key_col_bits, cell, m->col, m->val, SIZE));
@@ -565,7 +565,7 @@ static void move_some(const struct coo_buckets *buckets, const struct coo_writer
                   move_entries(from->next, end, shape->key_bytes, shape->key_col_bits, cell, m->col, m->val, SIZE));
         }
         from->next = end;
-        n -= part;
+        n -= count;
     }
 }
 

@@ -185,11 +185,11 @@ spmv_matrix *coo_ordered_matrix(struct coo_ordered *o)
 /* ---------------------------------------------------------------- to buckets */
 
 /* Entries of the matrix moved at a time; their pages then go back to the system. */
-enum { PART = 1 << 16 };
+enum { RANGE = 1 << 16 };
 
 /* Entries first <= k < end of the matrix. */
-static bool append_part(const struct coo_ordered *o, struct coo_buckets *buckets, struct coo_writer *writer,
-                        int64_t first, int64_t end)
+static bool append_range(const struct coo_ordered *o, struct coo_buckets *buckets, struct coo_writer *writer,
+                         int64_t first, int64_t end)
 {
     spmv_matrix *const m = o->matrix;
     const struct coo_shape shape = buckets->shape;
@@ -238,12 +238,12 @@ static int waiting_tiles(const struct coo_ordered *o, const struct ordered_tile 
 
 spmv_status coo_ordered_to_buckets(struct coo_ordered *o, struct coo_buckets *buckets)
 {
-    const int64_t parts = ceil_divide(o->entries, PART);
+    const int64_t ranges = ceil_divide(o->entries, RANGE);
     const struct ordered_tile **const tiles = calloc((size_t)o->tiles, sizeof *tiles);
     if (tiles == NULL)
         return context_fail_memory(o->ctx, "sorting entries", o->tiles * (int64_t)sizeof *tiles);
     const int n = waiting_tiles(o, tiles);
-    const int all = (int)parts + n; /* no overflow: 2^63 entries do not fit in memory */
+    const int all = (int)ranges + n; /* no overflow: 2^63 entries do not fit in memory */
     spmv_status st = coo_tiles_begin(buckets, all);
     bool fits = true;
     o->matrix->row_ptr[o->last_row + 1] = o->entries;
@@ -254,11 +254,11 @@ spmv_status coo_ordered_to_buckets(struct coo_ordered *o, struct coo_buckets *bu
             struct coo_writer *const writer = &buckets->writer[own];
             /* each thread takes its tiles in ascending order */
             for (int i = own; i < all && fits; i += omp_get_num_threads()) {
-                if (i < parts)
-                    fits = append_part(o, buckets, writer, (int64_t)i * PART,
-                                       min_i64(o->entries, (int64_t)(i + 1) * PART));
+                if (i < ranges)
+                    fits = append_range(o, buckets, writer, (int64_t)i * RANGE,
+                                        min_i64(o->entries, (int64_t)(i + 1) * RANGE));
                 else
-                    fits = append_tile(o, buckets, writer, tiles[i - parts]);
+                    fits = append_tile(o, buckets, writer, tiles[i - ranges]);
                 coo_tile_done(buckets, own, i);
             }
         }

@@ -4,7 +4,7 @@
  *           finds for every tile the number of segments closed before it, which determines its
  *           elements and segment ends. In the second launch, which starts while the first one
  *           finishes, the warps have the roles of scan, rung 6 (pipeline.cuh), and the copy engine
- *           loads elements and ends into shared memory. Groups of takers process tiles in turn: a
+ *           loads elements and ends into shared memory. Teams of takers process tiles in turn: a
  *           thread finds its place by a binary search (merge path), walks its steps once, and
  *           writes a result at each closing except its first, which needs the open value of earlier
  *           threads. The results take the place of the ends. Only the tile's first closing waits
@@ -27,10 +27,10 @@
 #include "device/segments.cuh"
 
 /* Bytes: of elements or ends per thread and tile. The number of cells is odd, so that neighbouring
- * threads have few bank conflicts. Groups: of threads that walk, each in its own tile. Buffers: at
+ * threads have few bank conflicts. Teams: of threads that walk, each in its own tile. Buffers: at
  * most so many in the ring. */
-template <int Bytes, int Groups, int Buffers = CHAIN_HELD> struct merge_shape {
-    static constexpr int bytes = Bytes, groups = Groups, buffers = Buffers;
+template <int Bytes, int Teams, int Buffers = CHAIN_HELD> struct merge_shape {
+    static constexpr int bytes = Bytes, teams = Teams, buffers = Buffers;
 };
 using segreduce_2_shape = merge_shape<124, 3>;
 
@@ -229,7 +229,7 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
     using fold = chain_segmented<Op>;
     using memory = merge_memory<Op, P, Shape>;
     using tile = merge_tile<T, P, Shape>;
-    static constexpr int TAKERS = Shape::groups, FINISHERS = 0, BUFFERS = memory::BUFFERS;
+    static constexpr int TAKERS = Shape::teams, FINISHERS = 0, BUFFERS = memory::BUFFERS;
     static constexpr bool ENGINE_STORES = false, LOADS_APART = true; /* the place of a tile is read from memory */
 
     pipeline_state<fold, BUFFERS> &m;
@@ -329,7 +329,7 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
         pipeline_arrive(&own.waits[slot]);
     }
 
-    /* Called by a group of takers that gets no further tile. */
+    /* Called by a team of takers that gets no further tile. */
     __device__ __forceinline__ void end(int index) const
     {
         await_cell(index);
@@ -357,7 +357,7 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
 };
 
 template <typename Op, typename P, typename Shape, typename Load, typename Store>
-__global__ void __launch_bounds__(pipeline_threads(Shape::groups, 0), 1)
+__global__ void __launch_bounds__(pipeline_threads(Shape::teams, 0), 1)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
                        [[maybe_unused]] segment_closings closings, [[maybe_unused]] const int64_t *starts,
                        [[maybe_unused]] chain<chain_segmented<Op>> tiles)
@@ -401,7 +401,7 @@ spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, s
     const int blocks = count == 1 ? 1 : chain_blocks(ctx, 1, count);
     return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store>>(
         ctx, "segreduce_pipeline",
-        {blocks, pipeline_threads(Shape::groups, 0), (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
+        {blocks, pipeline_threads(Shape::teams, 0), (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
         closings, (const int64_t *)starts, tiles);
 }
 

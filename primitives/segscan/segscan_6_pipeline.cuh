@@ -19,7 +19,7 @@
 #include "primitives/scan/scan_6_pipeline.cuh"
 #include "primitives/segscan/segscan_5_lookback.cuh"
 
-/* 28 elements of 4 bytes per thread: their bits fit in one word. Two groups of takers, because they
+/* 28 elements of 4 bytes per thread: their bits fit in one word. Two teams of takers, because they
  * wait for positions. */
 using segscan_6_shape = pipeline_shape<7, 2>;
 

@@ -2,7 +2,7 @@
  * parts, sections and intervals:
  *
  *   - columns at the borders of blocks; blocks that are full, nearly empty and empty
- *   - tiles with one interval and with many; rows in fragments, and fragments in groups; minimal
+ *   - tiles with one interval and with many; rows in fragments, and fragments in nodes; minimal
  *     matrices
  *   - what a plan reports of its blocks and intervals; new values; out of memory; which matrices a plan
  *     takes the method for
@@ -25,7 +25,7 @@ enum { X_BYTES = 256, LARGE_X_BYTES = 1024, CAPACITY = 256, USUAL_COLS = 512, FE
 #else
 enum { X_BYTES = 96 * 1024, LARGE_X_BYTES = 224 * 1024, CAPACITY = 6144, USUAL_COLS = 4718592, FEW = 3071 };
 #endif
-enum { GROUP = 32 };
+enum { FAN_IN = 32 };
 
 /* A matrix with rows of equal length. */
 static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool whole)
@@ -230,7 +230,7 @@ static void check_lengths(const char *name, const int64_t *lengths, int64_t rows
     free_matrix(&m);
 }
 
-/* Rows as long as a tile, slightly shorter and longer; rows of many fragments in one group and
+/* Rows as long as a tile, slightly shorter and longer; rows of many fragments in one node and
  * more; short rows. */
 static void long_rows(void **state)
 {
@@ -242,12 +242,12 @@ static void long_rows(void **state)
             lengths[rows++] = times;
         }
     check_lengths("rows like tiles", lengths, rows, 5 * X_BYTES / 8);
-    lengths[0] = (GROUP + 1) * CAPACITY;
+    lengths[0] = (FAN_IN + 1) * CAPACITY;
     lengths[1] = 0;
-    lengths[2] = GROUP * CAPACITY - 1;
+    lengths[2] = FAN_IN * CAPACITY - 1;
     lengths[3] = 4;
-    lengths[4] = (2 * GROUP + 3) * CAPACITY + 5;
-    check_lengths("rows of groups", lengths, 5, 5 * X_BYTES / 8);
+    lengths[4] = (2 * FAN_IN + 3) * CAPACITY + 5;
+    check_lengths("rows of nodes", lengths, 5, 5 * X_BYTES / 8);
 }
 
 /* Sequences of empty rows at the beginning, within and at the end; one nonempty row. */
@@ -305,7 +305,7 @@ static void bits_repeat(void **state)
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 97 == 5 ? 100 : i % 13;
-    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups of fragments */
+    lengths[rows / 2] = 40 * CAPACITY + 5; /* two nodes of fragments */
     struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = support_zeros(rows, sizeof *y0);
     double *const others = make_vector(m.nnz, 77, false);

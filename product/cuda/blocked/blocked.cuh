@@ -22,10 +22,10 @@
  *             Patterson, "Reducing Pagerank communication via propagation blocking", IPDPS 2017
  *             (products through memory, so that accesses on both sides are local).
  *
- * Multiply: the sorted nonzeros are cut into equal parts, one for each thread block, as many as
- * fill the device a whole number of times. A part is cut into sections where blocks of columns
+ * Multiply: the sorted nonzeros are cut into equal shares, one for each thread block, as many as
+ * fill the device a whole number of times. A share is cut into sections where blocks of columns
  * begin. A section with so few nonzeros that loading x's part costs more than its gathers gathers
- * from memory; neighbouring sections of this kind are merged. The parts depend on the device, the
+ * from memory; neighbouring sections of this kind are merged. The shares depend on the device, the
  * products do not.
  *
  * Add: two arrays in the order (tile, block of columns, row, column) locate the products of a tile.
@@ -138,7 +138,7 @@ struct section {
 /* The sorted matrix. */
 template <typename T, typename Stored> struct sorted_matrix {
     const section *sections;
-    const int32_t *first;        /* the first section of each part; parts + 1 */
+    const int32_t *first;        /* the first section of each share; shares + 1 */
     const int64_t *block_begins; /* blocks + 1 */
     int64_t cols;
     const uint16_t *column; /* within its block; like val padded to whole packs */
@@ -277,9 +277,9 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
     for (int s = first; s < behind; s++) {
         const section g = m.sections[s];
         int64_t from = g.begin & ~(int64_t)(held::PACK - 1);
-        held part;
+        held now;
         if (g.last < 0)
-            part.load(m, from, g.end);
+            now.load(m, from, g.end);
         if (s == first)
             await_kernel_before();
         if (g.last >= 0) {
@@ -292,11 +292,11 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
         stage<X::BLOCK>(x + (int64_t)g.block * COLUMNS, left < COLUMNS ? (int)left : COLUMNS, block_x);
         __syncthreads();
         while (true) {
-            part.multiply(m, block_x, from, g.begin, g.end);
+            now.multiply(m, block_x, from, g.begin, g.end);
             from += held::STEP;
             if (from >= g.end)
                 break;
-            part.load(m, from, g.end);
+            now.load(m, from, g.end);
         }
     }
 }

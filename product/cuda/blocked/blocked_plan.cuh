@@ -3,7 +3,7 @@
  * mark_lines  in how many lines of x a sample of the nonzeros lies; only where the plan chooses
  * number    (block of columns, index) of each nonzero
  * (sort)    by block: rows and columns keep their order within one. from[i]: the nonzero at place i
- * begins    where the blocks begin, by binary search; the host cuts parts and sections from them
+ * begins    where the blocks begin, by binary search; the host cuts shares and sections from them
  * local     columns within their blocks, in 16 bits
  * tile_of   the tile of each nonzero, from the table of the packing of tiles
  * tile_keys (tile, i) of place i

@@ -45,7 +45,7 @@ slices_state *state_of(const spmv_plan *plan)
 
 int64_t padded(int64_t bytes)
 {
-    return tiles::part(bytes);
+    return tiles::aligned(bytes);
 }
 
 /* ------------------------------------------------------------ the plan, step by step */
@@ -428,11 +428,12 @@ void find_inner(const spmv_plan *plan, slices_state *s)
     }
 }
 
-template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const spmv_plan *plan, enum plan_part part)
+template <typename T, typename Stored>
+slices::matrix<T, Stored> matrix_of(const spmv_plan *plan, enum plan_subset subset)
 {
     const slices_state *const s = state_of(plan);
     const int64_t all = slices::tiles_for(s->slices), inner = s->inner_end - s->inner_begin;
-    const int64_t tiles = part == PLAN_ALL ? all : part == PLAN_INNER ? inner : all - inner;
+    const int64_t tiles = subset == PLAN_ALL ? all : subset == PLAN_INNER ? inner : all - inner;
     return {plan->a.rows,
             s->slices,
             (const slices::head *)s->heads,
@@ -443,10 +444,10 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
             many_a_round(s),
             takes_strips(plan, s, tiles),
             order_of(plan, s, tiles),
-            part == PLAN_EDGE ? s->inner_begin : 0,
-            part == PLAN_ALL     ? 0
-            : part == PLAN_INNER ? s->inner_begin
-                                 : inner};
+            subset == PLAN_EDGE ? s->inner_begin : 0,
+            subset == PLAN_ALL     ? 0
+            : subset == PLAN_INNER ? s->inner_begin
+                                   : inner};
 }
 
 /* Whether a product with leaves_parts leaves one part for each block of the launch. With ranks, there is one for
@@ -460,17 +461,17 @@ template <typename T> slices::constant_matrix<T> constant_matrix_of(const spmv_p
 {
     const slices_state *const s = state_of(plan);
     slices::constant_matrix<T> m;
-    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, p->part);
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, p->subset);
     m.value_table = s->constant ? s->coded.table<T>()->number : nullptr;
     m.parts = p->leaves_parts && has_few_parts(plan) ? slices::parts_of_launch(m.tiles.tiles, m.many_a_round) : 0;
     return m;
 }
 
-template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan, enum plan_part part)
+template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan, enum plan_subset subset)
 {
     const tiles::coded_values &coded = state_of(plan)->coded;
     slices::coded_matrix<T> m;
-    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, part);
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, subset);
     m.value_table = coded.table<T>()->number;
     m.code = (const slices::two<uint8_t> *)coded.codes();
     return m;
@@ -486,10 +487,10 @@ spmv_status multiply(const spmv_plan *plan, const struct plan_product *p, Store 
         return on_device(plan->ctx, [&] { return slices::run(plan->ctx, constant_matrix_of<T>(plan, p), x, store); });
     else if (state_of(plan)->coded.in_use)
         return on_device(plan->ctx,
-                         [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, p->part), x, store); });
+                         [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, p->subset), x, store); });
     else
         return on_device(plan->ctx,
-                         [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan, p->part), x, store); });
+                         [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan, p->subset), x, store); });
 }
 
 } // namespace
@@ -531,7 +532,8 @@ extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct pla
 {
     const slices_state *const state = state_of(plan);
     const int64_t inner = state->inner_end - state->inner_begin;
-    if ((p->part == PLAN_INNER && inner == 0) || (p->part == PLAN_EDGE && inner == slices::tiles_for(state->slices)))
+    if ((p->subset == PLAN_INNER && inner == 0) ||
+        (p->subset == PLAN_EDGE && inner == slices::tiles_for(state->slices)))
         return SPMV_OK;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
