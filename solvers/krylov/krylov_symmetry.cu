@@ -85,7 +85,7 @@ extern "C" spmv_status krylov_symmetry_fill_cuda(spmv_context *ctx, const struct
 {
     if (s->count == 0)
         return SPMV_OK;
-    return s->type == SPMV_F32 ? fill<float>(ctx, s, which) : fill<double>(ctx, s, which);
+    return on_device(ctx, [=] { return (s->type == SPMV_F32 ? fill<float> : fill<double>)(ctx, s, which); });
 }
 
 extern "C" spmv_status krylov_symmetry_add_up_cuda(spmv_context *ctx, const struct symmetry_sample *s, int which,
@@ -93,5 +93,5 @@ extern "C" spmv_status krylov_symmetry_add_up_cuda(spmv_context *ctx, const stru
 {
     if (s->parts == 0)
         return SPMV_OK;
-    return s->type == SPMV_F32 ? add_up<float>(ctx, s, which, of) : add_up<double>(ctx, s, which, of);
+    return on_device(ctx, [=] { return (s->type == SPMV_F32 ? add_up<float> : add_up<double>)(ctx, s, which, of); });
 }
