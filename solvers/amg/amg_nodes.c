@@ -102,9 +102,34 @@ struct amg_slots amg_slots_of(const struct amg *amg, const struct amg_level *l)
     return (struct amg_slots){l->block, first ? amg->slot : NULL, first ? amg->row : NULL};
 }
 
-spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes)
+/* The matrix of nodes by one pass on a GPU. *made: false if that takes too much memory. */
+static spmv_status merge_at_once(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes,
+                                 const struct amg_slots *slots, bool *made)
 {
     spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const int blocks = nodes->pool.blocks;
+    struct amg_block_product s = {.name = "amg nodes",
+                                  .rows = nodes->rows,
+                                  .tall = 1,
+                                  .width = 1,
+                                  .expected = (double)l->a.nnz / (double)l->rows / l->block,
+                                  .left = amg_rows_of(&l->a),
+                                  .lengths = counts,
+                                  .columns = nodes->rows};
+    TRY(amg_block_multiply(amg, &work, &s, l->a.nnz / l->block, slots));
+    TRY(amg_block_result(amg, &nodes->pool, &s, nodes->rows, &nodes->a, &nodes->values, made));
+done:
+    amg_release(&work);
+    while (!*made && nodes->pool.blocks > blocks)
+        amg_release_last(&nodes->pool, 0);
+    return st == SPMV_ERROR_MEMORY && !*made ? SPMV_OK : st;
+}
+
+spmv_status amg_find_nodes(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes)
+{
+    spmv_status st = SPMV_OK;
+    bool made = false;
     struct amg_nodes s = {.a = amg_rows_of(&l->a), .slots = amg_slots_of(amg, l), .count = counts};
     nodes->rows = s.slots.slot != NULL ? amg->nodes : l->rows / l->block;
     if (l->block == 1) {
@@ -113,11 +138,16 @@ spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *
         nodes->root = l->root;
         return SPMV_OK;
     }
-    TRY(run_node_count(amg, &s, nodes->rows));
-    TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
-    s.c = amg_rows_of(&nodes->a);
-    TRY(run_node_fill(amg, &s, nodes->rows));
-    struct amg_diagonal d = {.a = s.c, .nnz = nodes->a.nnz};
+    if (context_on_device(amg->ctx))
+        TRY(merge_at_once(amg, l, counts, nodes, &s.slots, &made));
+    if (!made) {
+        TRY(run_node_count(amg, &s, nodes->rows));
+        TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
+        s.c = amg_rows_of(&nodes->a);
+        TRY(run_node_fill(amg, &s, nodes->rows));
+    }
+    l->alike = s.slots.slot == NULL && nodes->a.nnz * l->block * l->block == l->a.nnz;
+    struct amg_diagonal d = {.a = amg_rows_of(&nodes->a), .nnz = nodes->a.nnz};
     TRY(amg_alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->diagonal));
     TRY(amg_alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->root));
     TRY(amg_alloc_vector(amg, &nodes->work, nodes->rows, &d.weight));
