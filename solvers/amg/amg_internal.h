@@ -440,6 +440,12 @@ spmv_status amg_count_blocks_cuda(spmv_context *ctx, const struct amg_block_tran
 spmv_status amg_block_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_block_transpose *t)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
+/* *differ: becomes 1 if rows of a node differ; it is 0 before. The step orthonormal. (amg_nodes_cuda.cu) Queued. */
+spmv_status amg_alike_cuda(spmv_context *ctx, const struct amg_likeness *s, int64_t nodes, int *differ)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status amg_orthonormal_cuda(spmv_context *ctx, const struct amg_basis *s, int64_t aggregates)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
 /* Goes on with the independent set, after a step mis_decide, until all rows are decided, or a row is too
  * long. Waits. */
 spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r, int64_t n,

@@ -79,12 +79,38 @@ done:
     return st;
 }
 
+/* The same as try_block for all sizes on a GPU: *alike, and the largest of them as amg->block. */
+static spmv_status try_blocks_at_once(struct amg *amg, bool *alike)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_likeness s = {.a = amg_rows_of(&amg->given)};
+    int differ[AMG_NULLS + 1] = {0}, *found = NULL;
+    TRY(amg_alloc(&work, (amg->given.rows / 2 + 1) * 8, (void **)&s.other));
+    TRY(amg_alloc(&work, sizeof differ, (void **)&found));
+    TRY(spmv_upload(amg->ctx, differ, found, sizeof differ));
+    for (s.block = AMG_NULLS; s.block > 1; s.block--)
+        if (amg->given.rows % s.block == 0)
+            TRY(amg_alike_cuda(amg->ctx, &s, amg->given.rows / s.block, found + s.block));
+    TRY(amg_read(amg, found, sizeof differ, differ));
+    for (int block = AMG_NULLS; block > 1 && !*alike; block--)
+        if (amg->given.rows % block == 0 && differ[block] == 0) {
+            *alike = true;
+            amg->block = block;
+        }
+done:
+    amg_release(&work);
+    return st;
+}
+
 spmv_status amg_find_block(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     bool alike = false;
     amg->block = 1;
-    for (int block = AMG_NULLS; block > 1 && !alike; block--)
+    if (context_on_device(amg->ctx))
+        TRY(try_blocks_at_once(amg, &alike));
+    for (int block = AMG_NULLS; block > 1 && !alike && !context_on_device(amg->ctx); block--)
         if (amg->given.rows % block == 0) {
             TRY(try_block(amg, block, &alike));
             if (alike)
@@ -179,7 +205,8 @@ static spmv_status find_basis(struct amg *amg, struct amg_level *l, int64_t *cou
     TRY(amg_alloc(&next->work, aggregates * l->nulls * l->nulls * 8, (void **)&next->basis));
     s.r = amg_rows_of(&nodes->r);
     s.coarse_basis = next->basis;
-    TRY(run_orthonormal(amg, &s, aggregates));
+    TRY(context_on_device(amg->ctx) ? amg_orthonormal_cuda(amg->ctx, &s, aggregates)
+                                    : run_orthonormal(amg, &s, aggregates));
     TRY(run_basis_count(amg, &s, l->rows));
     TRY(amg_new_rows(amg, &l->pool, l->rows, counts, aggregates * l->nulls, INT64_MAX, &l->p0, &l->p0_values));
     s.p0 = amg_rows_of(&l->p0);
@@ -193,7 +220,10 @@ spmv_status amg_prolong_basis(struct amg *amg, struct amg_level *l, int64_t *cou
 {
     spmv_status st = SPMV_OK;
     l->f = l->a;
-    TRY(amg_find_strong_values(amg, l));
+    if (amg->l1) /* l->inverse is another one */
+        TRY(amg_find_strong_values(amg, l));
+    else
+        l->f_inverse = l->inverse;
     TRY(amg_find_tentative(amg, nodes, counts, aggregates));
     TRY(find_basis(amg, l, counts, nodes, aggregates));
     TRY(amg_smooth_tentative(amg, l));
