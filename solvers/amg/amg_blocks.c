@@ -41,6 +41,7 @@ static struct amg_block_product with_a(const struct amg_level *l, const char *na
     const struct amg_block_product s = {.name = name,
                                         .rows = l->rows,
                                         .tall = l->alike ? l->block : 1,
+                                        .alike = l->alike,
                                         .width = l->nulls,
                                         .expected = (double)l->a.nnz / (double)l->rows / l->nulls,
                                         .left = amg_rows_of(&l->a),
@@ -120,6 +121,7 @@ static spmv_status galerkin(struct amg *amg, struct amg_level *l, struct amg_lev
     rap.name = "amg R (A P)";
     rap.rows = l->r.rows;
     rap.tall = l->nulls;
+    rap.alike = false;
     rap.expected = 2 * ap.expected;
     rap.left = amg_rows_of(&l->r);
     rap.sorted_rows = true;

@@ -214,49 +214,72 @@ struct block_parts {
     int32_t column; /* of the left matrix */
     int64_t begin;
     int n, through; /* blocks, and those of the lanes before too */
+    int whole;      /* of the row of the right matrix, if n is a piece of it */
 };
 
+/* sums_r += the products of `factor` of row r and the values, one after the other. */
+template <int TALL, int ALIKE, typename T>
+__device__ void add_block(T *sums, int width, const T *factor, int64_t length, const T *value)
+{
+#pragma unroll
+    for (int r = 0; r < TALL; r++) {
+        T sum = sums[r * width];
+#pragma unroll
+        for (int d = 0; d < ALIKE; d++)
+            sum += factor[r * length + d] * value[d];
+        sums[r * width] = sum;
+    }
+}
+
 /* Adds entries first to last - 1 of the lanes, whose blocks lie in the table's places. values: those of the row's
- * entry of lane 0, `length` from row to row. mass: may be NULL. */
-template <int TALL, typename T>
+ * entry of lane 0, `length` from row to row. ALIKE: a lane has so many entries, whose rows of the right matrix have
+ * the same aggregates and follow each other. mass: may be NULL. */
+template <int TALL, int ALIKE, typename T>
 __device__ void add_parts(const block_job<T> &j, const block_table<T> &t, const block_lanes &l, const block_parts &p,
                           int first, int last, int before, const T *values, int64_t length, double *mass)
 {
-    enum { AHEAD = TALL > 1 ? 2 : 4 };
+    /* entries at a time; blocks of an entry at a time after the first */
+    enum { AHEAD = ALIKE > 3 ? 1 : 2, MORE = ALIKE > 1 ? 1 : 4 };
     const int width = j.right.width;
     for (int e = first; e < last; e += AHEAD) {
         int n[AHEAD], start[AHEAD], place[AHEAD];
-        int64_t begin[AHEAD];
-        T value[AHEAD], factor[AHEAD][TALL];
+        int64_t begin[AHEAD], next[AHEAD];
+        T value[AHEAD][ALIKE];
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
             const int from = e + u < last ? e + u : last - 1;
             n[u] = __shfl_sync(all_lanes, p.n, from);
             start[u] = __shfl_sync(all_lanes, p.through, from) - n[u] - before;
-            begin[u] = __shfl_sync(all_lanes, (long long)p.begin, from);
-            const bool mine = e + u < last && l.block < n[u];
-            place[u] = mine ? t.places[start[u] + l.block] : -1;
-            value[u] = mine ? j.right.val[(begin[u] + l.block) * width + l.column] : 0;
+            begin[u] = __shfl_sync(all_lanes, (long long)p.begin, from) * width + l.column;
+            next[u] = ALIKE > 1 ? (int64_t)__shfl_sync(all_lanes, p.whole, from) * width : 0;
+            n[u] = e + u < last ? n[u] : 0;
+            place[u] = l.block < n[u] ? t.places[start[u] + l.block] : -1;
 #pragma unroll
-            for (int r = 0; r < TALL; r++)
-                factor[u][r] = values[r * length + from];
+            for (int d = 0; d < ALIKE; d++)
+                value[u][d] = place[u] >= 0 ? j.right.val[begin[u] + l.block * width + d * next[u]] : 0;
         }
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
-            if (place[u] >= 0) {
-                T *const sums = t.sums + (int64_t)place[u] * t.stride + l.column;
+            const T *const factor = values + (e + u) * ALIKE;
+            if (place[u] >= 0)
+                add_block<TALL, ALIKE>(t.sums + place[u] * t.stride + l.column, width, factor, length, value[u]);
+            for (int b = l.block + l.at_once; b < n[u]; b += MORE * l.at_once) {
+                int places[MORE];
+                T more[MORE][ALIKE];
 #pragma unroll
-                for (int r = 0; r < TALL; r++)
-                    sums[r * width] += factor[u][r] * value[u];
-            }
-            if (e + u < last)
-                for (int b = l.block + l.at_once; b < n[u]; b += l.at_once) {
-                    T *const sums = t.sums + (int64_t)t.places[start[u] + b] * t.stride + l.column;
-                    const T more = j.right.val[(begin[u] + b) * width + l.column];
+                for (int q = 0; q < MORE; q++) {
+                    const int at = b + q * l.at_once;
+                    places[q] = at < n[u] ? t.places[start[u] + at] : -1;
 #pragma unroll
-                    for (int r = 0; r < TALL; r++)
-                        sums[r * width] += factor[u][r] * more;
+                    for (int d = 0; d < ALIKE; d++)
+                        more[q][d] = at < n[u] ? j.right.val[begin[u] + at * width + d * next[u]] : 0;
                 }
+#pragma unroll
+                for (int q = 0; q < MORE; q++)
+                    if (places[q] >= 0)
+                        add_block<TALL, ALIKE>(t.sums + places[q] * t.stride + l.column, width, factor, length,
+                                               more[q]);
+            }
             __syncwarp();
         }
         if (mass != nullptr)
@@ -283,17 +306,18 @@ __device__ int find_part(const block_parts &p, int first, int last, int before, 
 
 /* Adds the products of entries begin to begin + length - 1 of the left matrix, and of the TALL - 1 rows after it.
  * Returns whether the aggregates fit in the table. */
-template <int TALL, typename T>
+template <int TALL, int ALIKE, typename T>
 __device__ bool add_row(const block_job<T> &j, block_table<T> *t, const block_lanes &l, int64_t begin, int64_t length,
                         double *mass)
 {
     const T *const left = (const T *)j.left.val + begin;
-    for (int64_t at = 0; at < length; at += warp_lanes) {
-        const int count = length - at < warp_lanes ? (int)(length - at) : (int)warp_lanes;
+    const int64_t parts = length / ALIKE;
+    for (int64_t at = 0; at < parts; at += warp_lanes) {
+        const int count = parts - at < warp_lanes ? (int)(parts - at) : (int)warp_lanes;
         block_parts p = {};
         if (l.lane < count) {
-            p.column = j.left.col[begin + at + l.lane];
-            p.n = j.right.find(p.column, &p.begin);
+            p.column = j.left.col[begin + (at + l.lane) * ALIKE];
+            p.n = p.whole = j.right.find(p.column, &p.begin);
         }
         if (__ballot_sync(all_lanes, p.n < 0) != 0)
             return false;
@@ -320,9 +344,10 @@ __device__ bool add_row(const block_job<T> &j, block_table<T> *t, const block_la
                 }
                 if (__ballot_sync(all_lanes, !fits) != 0)
                     return false;
-                const block_parts piece = {p.column, p.begin + b, alone ? some : p.n,
-                                           alone ? before + some : p.through};
-                add_parts<TALL>(j, *t, l, piece, first, last, before, left + at, length, b == 0 ? mass : nullptr);
+                const block_parts piece = {p.column, p.begin + b, alone ? some : p.n, alone ? before + some : p.through,
+                                           p.whole};
+                add_parts<TALL, ALIKE>(j, *t, l, piece, first, last, before, left + at * ALIKE, length,
+                                       b == 0 ? mass : nullptr);
             }
         }
     }
@@ -331,7 +356,7 @@ __device__ bool add_row(const block_job<T> &j, block_table<T> *t, const block_la
 
 /* Rows of a product by a warp for each TALL of them: those of list `from`, or all. Rows that do not fit are appended
  * to `again`. most: if the list is longer, its rows are not made. */
-template <int TALL, typename T>
+template <int TALL, int ALIKE, typename T>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 3)
     multiply_blocks(const __grid_constant__ block_job<T> j, row_list from, row_list again, int64_t most)
 {
@@ -352,7 +377,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 3)
         const int64_t begin = amg_offset(&j.left, row), length = amg_offset(&j.left, row + 1) - begin;
         double mass = 0;
         const bool made = groups <= most && length <= j.longest &&
-                          add_row<TALL>(j, &t, l, begin, length, j.mass != nullptr ? &mass : nullptr);
+                          add_row<TALL, ALIKE>(j, &t, l, begin, length, j.mass != nullptr ? &mass : nullptr);
         if (j.mass != nullptr && l.lane < TALL)
             j.mass[row + l.lane] = mass;
         __syncwarp();
@@ -512,11 +537,11 @@ struct block_counters {
     unsigned long long listed[3]; /* rows that are left for larger tables */
 };
 
-/* log2 of the places of a table that holds all columns. */
+/* log2 of the places of a table that holds all columns, or as many as a row can have. */
 int log_for(int64_t columns)
 {
     int log = 1;
-    while (log < 30 && (int64_t)1 << log < columns)
+    while (log < 17 && (int64_t)1 << log < columns)
         log++;
     return log;
 }
@@ -577,6 +602,7 @@ spmv_status queue_passes(spmv_context *ctx, const struct amg_block_product *s, b
     spmv_status st =
         cuda_check(ctx, cudaMemsetAsync(found, 0, sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
     row_list list = {nullptr, nullptr};
+    int turn = 0;
     for (int pass = 0; st == SPMV_OK && pass < 4; pass++) {
         const bool large = pass == 3;
         const row_list from = list;
@@ -589,7 +615,8 @@ spmv_status queue_passes(spmv_context *ctx, const struct amg_block_product *s, b
                 continue;
         }
         const bool last = large || (int64_t)1 << j.log >= s->columns;
-        list = last ? row_list{nullptr, nullptr} : row_list{s->lists[pass % 2], &found->listed[pass]};
+        list = last ? row_list{nullptr, nullptr} : row_list{s->lists[turn], &found->listed[pass]};
+        turn = 1 - turn;
         if (st == SPMV_OK)
             st = pass == 0 ? first(j, list)
                            : later(j, from, list, large ? GLOBAL_ROWS * tables_for<T>(s->columns, stride) : INT64_MAX);
@@ -599,7 +626,7 @@ spmv_status queue_passes(spmv_context *ctx, const struct amg_block_product *s, b
     return st;
 }
 
-template <int TALL, typename T>
+template <int TALL, int ALIKE, typename T>
 spmv_status queue_tall(spmv_context *ctx, const struct amg_block_product *s, const block_job<T> &j, int log)
 {
     static uint64_t told, told_single;
@@ -610,12 +637,12 @@ spmv_status queue_tall(spmv_context *ctx, const struct amg_block_product *s, con
     return queue_passes<T>(
         ctx, s, j, log, s->width,
         [=](const block_job<T> &job, row_list again) {
-            return launch_pass<T>(ctx, s->name, multiply_blocks<TALL, T>, &told, TALL * s->width, s->rows / TALL, job,
-                                  none, again, INT64_MAX);
+            return launch_pass<T>(ctx, s->name, multiply_blocks<TALL, ALIKE, T>, &told, TALL * s->width, s->rows / TALL,
+                                  job, none, again, INT64_MAX);
         },
         [=](const block_job<T> &job, row_list from, row_list again, int64_t most) {
-            return launch_pass<T>(ctx, s->name, multiply_blocks<1, T>, &told_single, s->width, s->rows, job, from,
-                                  again, most);
+            return launch_pass<T>(ctx, s->name, multiply_blocks<1, ALIKE, T>, &told_single, s->width, s->rows, job,
+                                  from, again, most);
         });
 }
 
@@ -652,15 +679,15 @@ template <typename T> spmv_status queue_product(spmv_context *ctx, const struct 
     const block_job<T> j = job_of<T>(s);
     const int log = log_of_first(s->expected);
     const int64_t many = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
-    switch (s->rows / s->tall >= many ? s->tall : 1) {
-    case 2:
-        return queue_tall<2>(ctx, s, j, log);
-    case 3:
-        return queue_tall<3>(ctx, s, j, log);
-    case 6:
-        return queue_tall<6>(ctx, s, j, log);
-    default:
-        return queue_tall<1>(ctx, s, j, log);
+    const int alike = s->alike ? s->tall : 1, tall = s->rows / s->tall >= many ? s->tall : 1;
+    switch (10 * tall + alike) {
+#define CASE(tall, alike)                                                                                              \
+    case 10 * tall + alike:                                                                                            \
+        return queue_tall<tall, alike>(ctx, s, j, log);
+        CASE(2, 2)
+        CASE(3, 3) CASE(6, 6) CASE(2, 1) CASE(3, 1) CASE(6, 1) CASE(1, 2) CASE(1, 3) CASE(1, 6)
+#undef CASE
+            default : return queue_tall<1, 1>(ctx, s, j, log);
     }
 }
 

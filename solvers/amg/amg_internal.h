@@ -347,6 +347,7 @@ struct amg_block_product {
     const char *name;
     int64_t rows; /* of the left matrix */
     int tall;     /* so many rows after each other have the same columns */
+    bool alike;   /* so do rows of `right`, and the left matrix has so many columns after each other */
     int width;
     double expected; /* blocks of a row, roughly */
     struct amg_csr left, right;
