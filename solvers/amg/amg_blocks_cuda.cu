@@ -344,6 +344,7 @@ __device__ bool add_row(const block_job<T> &j, block_table<T> *t, const block_la
                 }
                 if (__ballot_sync(all_lanes, !fits) != 0)
                     return false;
+                __syncwarp();
                 const block_parts piece = {p.column, p.begin + b, alone ? some : p.n, alone ? before + some : p.through,
                                            p.whole};
                 add_parts<TALL, ALIKE>(j, *t, l, piece, first, last, before, left + at * ALIKE, length,
