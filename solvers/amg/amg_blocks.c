@@ -65,6 +65,7 @@ static spmv_status smooth(struct amg *amg, struct amg_level *l, struct amg_pool 
     spmv_status st = SPMV_OK;
     struct amg_block_product s = with_a(l, "amg A P0");
     s.right = amg_rows_of(&l->p0);
+    s.team = AMG_ONE_WARP; /* a row of P0 has one block */
     TRY(amg_alloc(work, (l->rows + 1) * 8, (void **)&s.lengths));
     TRY(amg_block_multiply(amg, work, &s, l->a.nnz / l->nulls, NULL));
     TRY(amg_block_result(amg, &l->pool, &s, l->p0.cols, &l->p, &l->p_values, made));
@@ -108,13 +109,18 @@ done:
     return st;
 }
 
+/* Nodes beside a node, from which on rows of P'AP are taken to be long. Grids of two dimensions have 9. */
+static const double MANY_NODES = 12;
+
 static spmv_status galerkin(struct amg *amg, struct amg_level *l, struct amg_level *next, struct amg_pool *work,
                             double *mass, bool *made)
 {
     spmv_status st = SPMV_OK;
     struct amg_block_product ap = with_a(l, "amg A P"), rap;
     const int64_t blocks = l->a.nnz / l->nulls;
+    const double nodes = (double)l->a.nnz / (double)l->rows / l->block; /* beside a node */
     ap.right = amg_rows_of(&l->p);
+    ap.team = AMG_USUAL_TEAM;
     TRY(transpose(amg, l, work));
     TRY(amg_block_multiply(amg, work, &ap, 2 * blocks, NULL));
     rap = ap;
@@ -122,7 +128,8 @@ static spmv_status galerkin(struct amg *amg, struct amg_level *l, struct amg_lev
     rap.rows = l->r.rows;
     rap.tall = l->nulls;
     rap.alike = false;
-    rap.expected = 2 * ap.expected;
+    rap.expected = nodes <= MANY_NODES ? 16 : 2 * nodes;
+    rap.team = nodes <= MANY_NODES ? AMG_USUAL_TEAM : AMG_SEVERAL_WARPS;
     rap.left = amg_rows_of(&l->r);
     rap.sorted_rows = true;
     rap.finished = &ap.to;

@@ -5,7 +5,7 @@
  *
  *     (A B)_ij = sum over ascending k of a_ik b_kj
  *
- * A warp has a group of rows. It takes several rows of B at a time: first its lanes find the places of all their
+ * A warp, or several (a team), has a group of rows. It takes several rows of B at a time: first its lanes find the places of all their
  * aggregates, in any order; then they add one row of B after the other, whose columns are different. So k ascends
  * in each sum, and the values have the same bits as those of a general product. Only the search for a free place is
  * atomic.
@@ -91,20 +91,71 @@ template <typename T> struct block_job {
     unsigned char *tables;
 };
 
-/* The bytes of a table with the scratch of its warp. stride: sums of a place. */
-template <typename T> __host__ __device__ int64_t bytes_of_table(int log, int stride)
+/* The bytes of a table with the scratch of its team. stride: sums of a place. */
+template <typename T> __host__ __device__ int64_t bytes_of_table(int log, int stride, int team)
 {
     const int64_t places = (int64_t)1 << log;
-    return (places * stride * (int64_t)sizeof(T) + places * 8 + PAIRS * 4 + 16 + 15) / 16 * 16;
+    return (places * stride * (int64_t)sizeof(T) + places * 8 + team * PAIRS * 4 + 16 + 15) / 16 * 16;
 }
 
-/* A warp's table for the aggregates of a row. */
+/* The lanes of a team of TEAM warps, and how they lie over the entries of blocks. A team of several warps is a block of
+ * threads. */
+template <int TEAM> struct team_lanes {
+    enum { SIZE = TEAM * warp_lanes, MOST = TEAM * PAIRS };
+    int lane, index;            /* in the warp, in the team */
+    int block, column, at_once; /* blocks at once; lanes without a block have a large one */
+
+    __device__ explicit team_lanes(int width)
+    {
+        lane = (int)threadIdx.x % warp_lanes;
+        index = (int)threadIdx.x % SIZE;
+        at_once = warp_lanes / width * TEAM;
+        block = lane / width < warp_lanes / width ? index / warp_lanes * (warp_lanes / width) + lane / width
+                                                  : INT32_MAX / 2;
+        column = lane % width;
+    }
+
+    __device__ void sync() const
+    {
+        if constexpr (TEAM == 1)
+            __syncwarp();
+        else
+            __syncthreads();
+    }
+
+    /* That of lane 0 of the team. */
+    __device__ unsigned long long share(unsigned long long value) const
+    {
+        if constexpr (TEAM == 1) {
+            return __shfl_sync(all_lanes, value, 0);
+        } else {
+            __shared__ unsigned long long shared;
+            if (index == 0)
+                shared = value;
+            __syncthreads();
+            value = shared;
+            __syncthreads();
+            return value;
+        }
+    }
+
+    /* Whether a lane has yes. */
+    __device__ bool any(bool yes) const
+    {
+        if constexpr (TEAM == 1)
+            return __ballot_sync(all_lanes, yes) != 0;
+        else
+            return __syncthreads_count(yes) != 0;
+    }
+};
+
+/* A team's table for the aggregates of a row. */
 template <typename T> struct block_table {
     T *sums; /* `stride` for each place */
     int *keys, *used, *places, *count;
     int log, stride;
 
-    __device__ void take(unsigned char *memory, int log_, int stride_)
+    __device__ void take(unsigned char *memory, int log_, int stride_, int pairs)
     {
         const int64_t slots = (int64_t)1 << log_;
         log = log_;
@@ -113,20 +164,19 @@ template <typename T> struct block_table {
         keys = (int *)(sums + slots * stride);
         used = keys + slots;
         places = used + slots;
-        count = places + PAIRS;
+        count = places + pairs;
     }
 
     /* Once, before the first row. */
-    __device__ void clear(T nothing)
+    template <typename Lanes> __device__ void clear(const Lanes &l, T nothing)
     {
-        const int lane = (int)threadIdx.x % warp_lanes;
-        for (int s = lane; s < 1 << log; s += warp_lanes)
+        for (int s = l.index; s < 1 << log; s += Lanes::SIZE)
             keys[s] = FREE;
-        for (int64_t s = lane; s < (int64_t)stride << log; s += warp_lanes)
+        for (int64_t s = l.index; s < (int64_t)stride << log; s += Lanes::SIZE)
             sums[s] = nothing;
-        if (lane == 0)
+        if (l.index == 0)
             *count = 0;
-        __syncwarp();
+        l.sync();
     }
 
     /* The place of a column, by one lane; -1: none is free. */
@@ -151,30 +201,15 @@ template <typename T> struct block_table {
     }
 };
 
-/* How the lanes of a warp lie over the entries of blocks. */
-struct block_lanes {
-    int lane, block, column, at_once; /* blocks at once; block >= at_once: the lane has none */
-
-    __device__ explicit block_lanes(int width)
-    {
-        lane = (int)threadIdx.x % warp_lanes;
-        at_once = warp_lanes / width;
-        block = lane / width;
-        column = lane % width;
-        if (block >= at_once)
-            block = INT32_MAX / 2;
-    }
-};
-
 /* Writes a finished group of `tall` rows from row0 on, and empties the table. full: they did not fit. */
-template <typename T>
-__device__ void finish(const block_job<T> &j, block_table<T> *t, const block_lanes &l, int tall, int64_t row0,
-                       bool full, reservation *reserved, row_list again, T nothing)
+template <typename T, typename Lanes>
+__device__ void finish(const block_job<T> &j, block_table<T> *t, const Lanes &l, int tall, int64_t row0, bool full,
+                       reservation *reserved, row_list again, T nothing)
 {
     const int width = j.right.width, n = *t->count;
     const bool fits = !full && n <= 0xffff;
     unsigned long long begin = 0;
-    if (l.lane == 0) {
+    if (l.index == 0) {
         begin = fits ? reserved->take(j.taken, j.room, n * tall, RESERVED) : NOWHERE;
         unsigned long long listed = 0;
         if (full && again.rows != nullptr)
@@ -188,8 +223,8 @@ __device__ void finish(const block_job<T> &j, block_table<T> *t, const block_lan
                 j.lengths[row0 + r] = begin == NOWHERE ? j.room * width + 1 : (int64_t)n * width;
         }
     }
-    begin = __shfl_sync(all_lanes, begin, 0);
-    for (int k = l.lane; k < n && begin != NOWHERE; k += warp_lanes)
+    begin = l.share(begin);
+    for (int k = l.index; k < n && begin != NOWHERE; k += Lanes::SIZE)
         for (int r = 0; r < tall; r++)
             j.col[begin + (unsigned)(r * n + k)] = t->keys[t->used[k]];
     for (int k = l.block; k < n; k += l.at_once) {
@@ -200,13 +235,13 @@ __device__ void finish(const block_job<T> &j, block_table<T> *t, const block_lan
             sums[r * width] = nothing;
         }
     }
-    __syncwarp();
-    for (int k = l.lane; k < n; k += warp_lanes)
+    l.sync();
+    for (int k = l.index; k < n; k += Lanes::SIZE)
         t->keys[t->used[k]] = FREE;
-    __syncwarp();
-    if (l.lane == 0)
+    l.sync();
+    if (l.index == 0)
         *t->count = 0;
-    __syncwarp();
+    l.sync();
 }
 
 /* Entries of a row of the left matrix, one for each lane, with their rows of the right one. */
@@ -234,8 +269,8 @@ __device__ void add_block(T *sums, int width, const T *factor, int64_t length, c
 /* Adds entries first to last - 1 of the lanes, whose blocks lie in the table's places. values: those of the row's
  * entry of lane 0, `length` from row to row. ALIKE: a lane has so many entries, whose rows of the right matrix have
  * the same aggregates and follow each other. mass: may be NULL. */
-template <int TALL, int ALIKE, typename T>
-__device__ void add_parts(const block_job<T> &j, const block_table<T> &t, const block_lanes &l, const block_parts &p,
+template <int TALL, int ALIKE, typename T, typename Lanes>
+__device__ void add_parts(const block_job<T> &j, const block_table<T> &t, const Lanes &l, const block_parts &p,
                           int first, int last, int before, const T *values, int64_t length, double *mass)
 {
     /* entries at a time; blocks of an entry at a time after the first */
@@ -280,13 +315,13 @@ __device__ void add_parts(const block_job<T> &j, const block_table<T> &t, const 
                         add_block<TALL, ALIKE>(t.sums + places[q] * t.stride + l.column, width, factor, length,
                                                more[q]);
             }
-            __syncwarp();
+            l.sync();
         }
         if (mass != nullptr)
             for (int u = 0; u < AHEAD && e + u < last; u++) {
                 const int32_t column = __shfl_sync(all_lanes, p.column, e + u);
-                if (l.lane < TALL)
-                    *mass = amg_add_mass(*mass, (double)j.diagonal[column], (double)values[l.lane * length + e + u]);
+                if (l.index < TALL)
+                    *mass = amg_add_mass(*mass, (double)j.diagonal[column], (double)values[l.index * length + e + u]);
             }
     }
 }
@@ -306,8 +341,8 @@ __device__ int find_part(const block_parts &p, int first, int last, int before, 
 
 /* Adds the products of entries begin to begin + length - 1 of the left matrix, and of the TALL - 1 rows after it.
  * Returns whether the aggregates fit in the table. */
-template <int TALL, int ALIKE, typename T>
-__device__ bool add_row(const block_job<T> &j, block_table<T> *t, const block_lanes &l, int64_t begin, int64_t length,
+template <int TALL, int ALIKE, typename T, typename Lanes>
+__device__ bool add_row(const block_job<T> &j, block_table<T> *t, const Lanes &l, int64_t begin, int64_t length,
                         double *mass)
 {
     const T *const left = (const T *)j.left.val + begin;
@@ -324,16 +359,16 @@ __device__ bool add_row(const block_job<T> &j, block_table<T> *t, const block_la
         p.through = warp_inclusive(add_counts(), p.n);
         for (int first = 0, last; first < count; first = last) {
             const int before = first > 0 ? __shfl_sync(all_lanes, p.through, first - 1) : 0;
-            last = first +
-                   __popc(__ballot_sync(all_lanes, l.lane >= first && l.lane < count && p.through - before <= PAIRS));
-            /* if not even one fits, PAIRS blocks of it at a time */
+            last = first + __popc(__ballot_sync(all_lanes, l.lane >= first && l.lane < count &&
+                                                               p.through - before <= Lanes::MOST));
+            /* if not even one fits, MOST blocks of it at a time */
             const bool alone = last == first;
             last += alone;
             const int all = __shfl_sync(all_lanes, p.through, last - 1) - before;
-            for (int b = 0; b < all; b += PAIRS) {
-                const int some = all - b < PAIRS ? all - b : (int)PAIRS;
+            for (int b = 0; b < all; b += Lanes::MOST) {
+                const int some = all - b < Lanes::MOST ? all - b : (int)Lanes::MOST;
                 bool fits = true;
-                for (int i = l.lane; i - l.lane < some; i += warp_lanes) {
+                for (int i = l.index; i - l.lane < some; i += Lanes::SIZE) {
                     const int e = find_part(p, first, last, before, i);
                     const int start = __shfl_sync(all_lanes, p.through - p.n, e) - before;
                     const int64_t block = __shfl_sync(all_lanes, (long long)p.begin, e) + (b + i - start);
@@ -342,9 +377,9 @@ __device__ bool add_row(const block_job<T> &j, block_table<T> *t, const block_la
                         fits = fits && t->places[i] >= 0;
                     }
                 }
-                if (__ballot_sync(all_lanes, !fits) != 0)
+                if (l.any(!fits))
                     return false;
-                __syncwarp();
+                l.sync();
                 const block_parts piece = {p.column, p.begin + b, alone ? some : p.n, alone ? before + some : p.through,
                                            p.whole};
                 add_parts<TALL, ALIKE>(j, *t, l, piece, first, last, before, left + at * ALIKE, length,
@@ -355,33 +390,34 @@ __device__ bool add_row(const block_job<T> &j, block_table<T> *t, const block_la
     return true;
 }
 
-/* Rows of a product by a warp for each TALL of them: those of list `from`, or all. Rows that do not fit are appended
+/* Rows of a product by a team for each TALL of them: those of list `from`, or all. Rows that do not fit are appended
  * to `again`. most: if the list is longer, its rows are not made. */
-template <int TALL, int ALIKE, typename T>
+template <int TALL, int ALIKE, int TEAM, typename T>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 3)
     multiply_blocks(const __grid_constant__ block_job<T> j, row_list from, row_list again, int64_t most)
 {
     SPMV_DYNAMIC_SHARED(memory);
-    const int width = j.right.width, stride = TALL * width, warp = (int)threadIdx.x / warp_lanes;
-    const int64_t bytes = bytes_of_table<T>(j.log, stride), warps = (int64_t)blockDim.x / warp_lanes;
-    const block_lanes l(width);
+    typedef team_lanes<TEAM> lanes;
+    const int width = j.right.width, stride = TALL * width, team = (int)threadIdx.x / lanes::SIZE;
+    const int64_t bytes = bytes_of_table<T>(j.log, stride, TEAM), teams = (int64_t)blockDim.x / lanes::SIZE;
+    const lanes l(width);
     const int64_t groups = from.rows != nullptr ? (int64_t)*from.count : j.rows / TALL;
-    int64_t group = (int64_t)blockIdx.x * warps + warp;
+    int64_t group = (int64_t)blockIdx.x * teams + team;
     if (group >= groups)
         return;
     block_table<T> t;
-    t.take(j.tables != nullptr ? j.tables + group * bytes : memory + warp * bytes, j.log, stride);
-    t.clear(-(T)0); /* the sum with it has the bits of the other term */
+    t.take(j.tables != nullptr ? j.tables + group * bytes : memory + team * bytes, j.log, stride, lanes::MOST);
+    t.clear(l, -(T)0); /* the sum with it has the bits of the other term */
     reservation reserved = {0, 0};
-    for (; group < groups; group += (int64_t)gridDim.x * warps) {
+    for (; group < groups; group += (int64_t)gridDim.x * teams) {
         const int64_t row = from.rows != nullptr ? (int64_t)from.rows[group] : group * TALL;
         const int64_t begin = amg_offset(&j.left, row), length = amg_offset(&j.left, row + 1) - begin;
         double mass = 0;
         const bool made = groups <= most && length <= j.longest &&
                           add_row<TALL, ALIKE>(j, &t, l, begin, length, j.mass != nullptr ? &mass : nullptr);
-        if (j.mass != nullptr && l.lane < TALL)
-            j.mass[row + l.lane] = mass;
-        __syncwarp();
+        if (j.mass != nullptr && l.index < TALL)
+            j.mass[row + l.index] = mass;
+        l.sync();
         finish(j, &t, l, TALL, row, !made, &reserved, again, -(T)0);
     }
 }
@@ -498,15 +534,15 @@ __global__ void __launch_bounds__(THREADS)
 {
     SPMV_DYNAMIC_SHARED(memory);
     const int warp = (int)threadIdx.x / warp_lanes;
-    const int64_t bytes = bytes_of_table<T>(j.log, 1), warps = (int64_t)blockDim.x / warp_lanes;
-    const block_lanes l(1);
+    const int64_t bytes = bytes_of_table<T>(j.log, 1, 1), warps = (int64_t)blockDim.x / warp_lanes;
+    const team_lanes<1> l(1);
     const int64_t groups = from.rows != nullptr ? (int64_t)*from.count : j.rows;
     int64_t group = (int64_t)blockIdx.x * warps + warp;
     if (group >= groups)
         return;
     block_table<T> t;
-    t.take(j.tables != nullptr ? j.tables + group * bytes : memory + warp * bytes, j.log, 1);
-    t.clear(0);
+    t.take(j.tables != nullptr ? j.tables + group * bytes : memory + warp * bytes, j.log, 1, PAIRS);
+    t.clear(l, 0);
     reservation reserved = {0, 0};
     for (; group < groups; group += (int64_t)gridDim.x * warps) {
         const int64_t node = from.rows != nullptr ? (int64_t)from.rows[group] : group;
@@ -550,17 +586,17 @@ int log_for(int64_t columns)
 /* Tables in global memory. */
 template <typename T> int64_t tables_for(int64_t columns, int width)
 {
-    const int64_t fit = (int64_t)GLOBAL_BYTES / bytes_of_table<T>(log_for(columns), width);
+    const int64_t fit = (int64_t)GLOBAL_BYTES / bytes_of_table<T>(log_for(columns), width, 1);
     return fit < 1 ? 1 : fit < GLOBAL_TABLES ? fit : (int64_t)GLOBAL_TABLES;
 }
 
 /* One pass: a kernel with tables of 2^log places. */
 template <typename T, typename Kernel, typename... More>
-spmv_status launch_pass(spmv_context *ctx, const char *name, Kernel kernel, uint64_t *told, int stride, int64_t groups,
-                        block_job<T> j, More... more)
+spmv_status launch_pass(spmv_context *ctx, const char *name, Kernel kernel, uint64_t *told, int team, int stride,
+                        int64_t groups, block_job<T> j, More... more)
 {
     const cuda_state *const device = (const cuda_state *)ctx->device;
-    const int64_t bytes = bytes_of_table<T>(j.log, stride);
+    const int64_t bytes = bytes_of_table<T>(j.log, stride, team);
     int most = 0;
     spmv_status st =
         cuda_check(ctx, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->device), name);
@@ -572,12 +608,12 @@ spmv_status launch_pass(spmv_context *ctx, const char *name, Kernel kernel, uint
         const int64_t blocks = min_i64(groups, tables_for<T>(((int64_t)1 << j.log), stride));
         return launch_shaped(ctx, name, {(int)blocks, warp_lanes, 0, false}, kernel, j, more...);
     }
-    const int64_t fit = 48 * 1024 / bytes, warps = fit < 1 ? 1 : fit < WARPS ? fit : (int64_t)WARPS;
-    const int64_t by_memory = device->shared_bytes / (warps * bytes + 1024), by_threads = 64 / warps;
+    const int64_t fit = 48 * 1024 / bytes, teams = team > 1 || fit < 1 ? 1 : fit < WARPS ? fit : (int64_t)WARPS;
+    const int64_t by_memory = device->shared_bytes / (teams * bytes + 1024), by_threads = 64 / (teams * team);
     const int64_t resident = by_memory < 1 ? 1 : by_memory < by_threads ? by_memory : by_threads;
-    const int64_t blocks = min_i64(ceil_divide(groups, warps), resident * device->multiprocessors);
-    return launch_shaped(ctx, name, {(int)blocks, (int)warps * warp_lanes, (int)(warps * bytes), false}, kernel, j,
-                         more...);
+    const int64_t blocks = min_i64(ceil_divide(groups, teams), resident * device->multiprocessors);
+    return launch_shaped(ctx, name, {(int)blocks, (int)teams * team * warp_lanes, (int)(teams * bytes), false}, kernel,
+                         j, more...);
 }
 
 /* The largest table that a block's shared memory holds, up to 2^log places. */
@@ -588,7 +624,7 @@ template <typename T> spmv_status fitting(spmv_context *ctx, int stride, int *lo
     const spmv_status st =
         cuda_check(ctx, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->device),
                    "cudaDeviceGetAttribute");
-    while (st == SPMV_OK && *log > 1 && bytes_of_table<T>(*log, stride) > most)
+    while (st == SPMV_OK && *log > 1 && bytes_of_table<T>(*log, stride, WARPS) > most)
         --*log;
     return st;
 }
@@ -627,7 +663,7 @@ spmv_status queue_passes(spmv_context *ctx, const struct amg_block_product *s, b
     return st;
 }
 
-template <int TALL, int ALIKE, typename T>
+template <int TALL, int ALIKE, int TEAM, typename T>
 spmv_status queue_tall(spmv_context *ctx, const struct amg_block_product *s, const block_job<T> &j, int log)
 {
     static uint64_t told, told_single;
@@ -638,12 +674,12 @@ spmv_status queue_tall(spmv_context *ctx, const struct amg_block_product *s, con
     return queue_passes<T>(
         ctx, s, j, log, s->width,
         [=](const block_job<T> &job, row_list again) {
-            return launch_pass<T>(ctx, s->name, multiply_blocks<TALL, ALIKE, T>, &told, TALL * s->width, s->rows / TALL,
-                                  job, none, again, INT64_MAX);
+            return launch_pass<T>(ctx, s->name, multiply_blocks<TALL, ALIKE, TEAM, T>, &told, TEAM, TALL * s->width,
+                                  s->rows / TALL, job, none, again, INT64_MAX);
         },
         [=](const block_job<T> &job, row_list from, row_list again, int64_t most) {
-            return launch_pass<T>(ctx, s->name, multiply_blocks<1, ALIKE, T>, &told_single, s->width, s->rows, job,
-                                  from, again, most);
+            return launch_pass<T>(ctx, s->name, multiply_blocks<1, ALIKE, 1, T>, &told_single, 1, s->width, s->rows,
+                                  job, from, again, most);
         });
 }
 
@@ -675,20 +711,28 @@ template <typename T> block_job<T> job_of(const struct amg_block_product *s)
     return j;
 }
 
+/* Few groups have a large team each, and a table for all columns if possible. */
 template <typename T> spmv_status queue_product(spmv_context *ctx, const struct amg_block_product *s)
 {
     const block_job<T> j = job_of<T>(s);
-    const int log = log_of_first(s->expected);
-    const int64_t many = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
-    const int alike = s->alike ? s->tall : 1, tall = s->rows / s->tall >= many ? s->tall : 1;
-    switch (10 * tall + alike) {
-#define CASE(tall, alike)                                                                                              \
-    case 10 * tall + alike:                                                                                            \
-        return queue_tall<tall, alike>(ctx, s, j, log);
-        CASE(2, 2)
-        CASE(3, 3) CASE(6, 6) CASE(2, 1) CASE(3, 1) CASE(6, 1) CASE(1, 2) CASE(1, 3) CASE(1, 6)
+    const bool few = s->rows / s->tall < (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
+    const int all = log_for(s->columns * 5 / 4), log = !few            ? log_of_first(s->expected)
+                                                       : all < LARGEST ? all
+                                                                       : (int)LARGEST;
+    const int alike = s->alike ? s->tall : 1, team = s->team == AMG_ONE_WARP        ? 1
+                                                     : few                          ? 8
+                                                     : s->team == AMG_SEVERAL_WARPS ? 4
+                                                                                    : 1;
+    switch (100 * s->tall + 10 * alike + team) {
+#define CASE(tall, alike, team)                                                                                        \
+    case 100 * tall + 10 * alike + team:                                                                               \
+        return queue_tall<tall, alike, team>(ctx, s, j, log);
+        CASE(2, 2, 1)
+        CASE(3, 3, 1)
+        CASE(6, 6, 1) CASE(2, 2, 8) CASE(3, 3, 8) CASE(6, 6, 8) CASE(2, 1, 1) CASE(3, 1, 1) CASE(6, 1, 1) CASE(3, 1, 4)
+            CASE(6, 1, 4) CASE(2, 1, 8) CASE(3, 1, 8) CASE(6, 1, 8)
 #undef CASE
-            default : return queue_tall<1, 1>(ctx, s, j, log);
+                default : return queue_tall<1, 1, 1>(ctx, s, j, log);
     }
 }
 
@@ -700,10 +744,11 @@ spmv_status queue_nodes(spmv_context *ctx, const struct amg_block_product *s, co
     return queue_passes<T>(
         ctx, s, job_of<T>(s), log_of_first(s->expected), 1,
         [=](const block_job<T> &job, row_list again) {
-            return launch_pass<T>(ctx, s->name, gather_nodes<T>, &told, 1, s->rows, job, slots, none, again, INT64_MAX);
+            return launch_pass<T>(ctx, s->name, gather_nodes<T>, &told, 1, 1, s->rows, job, slots, none, again,
+                                  INT64_MAX);
         },
         [=](const block_job<T> &job, row_list from, row_list again, int64_t most) {
-            return launch_pass<T>(ctx, s->name, gather_nodes<T>, &told, 1, s->rows, job, slots, from, again, most);
+            return launch_pass<T>(ctx, s->name, gather_nodes<T>, &told, 1, 1, s->rows, job, slots, from, again, most);
         });
 }
 
@@ -750,8 +795,8 @@ extern "C" int64_t amg_block_tables_cuda(spmv_type type, int64_t columns, int wi
 {
     if (columns <= (int64_t)1 << SMALLEST)
         return 0;
-    return type == SPMV_F64 ? tables_for<double>(columns, width) * bytes_of_table<double>(log_for(columns), width)
-                            : tables_for<float>(columns, width) * bytes_of_table<float>(log_for(columns), width);
+    return type == SPMV_F64 ? tables_for<double>(columns, width) * bytes_of_table<double>(log_for(columns), width, 1)
+                            : tables_for<float>(columns, width) * bytes_of_table<float>(log_for(columns), width, 1);
 }
 
 extern "C" spmv_status amg_block_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_block_product *s)

@@ -341,6 +341,9 @@ struct amg_finished {
     int64_t room;     /* blocks */
 };
 
+/* Warps for a group of rows: one; several if there are few groups; several. */
+enum amg_team { AMG_ONE_WARP, AMG_USUAL_TEAM, AMG_SEVERAL_WARPS };
+
 /* A product whose right matrix has rows of blocks. All arrays are in the context's memory, those that are not const
  * are scratch. */
 struct amg_block_product {
@@ -350,6 +353,7 @@ struct amg_block_product {
     bool alike;   /* so do rows of `right`, and the left matrix has so many columns after each other */
     int width;
     double expected; /* blocks of a row, roughly */
+    enum amg_team team;
     struct amg_csr left, right;
     bool sorted_rows;                    /* the left matrix is one of amg_block_transpose_cuda */
     const struct amg_finished *finished; /* the right matrix; NULL: right */
