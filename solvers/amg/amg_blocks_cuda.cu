@@ -254,7 +254,7 @@ struct block_parts {
 
 /* sums_r += the products of `factor` of row r and the values, one after the other. */
 template <int TALL, int ALIKE, typename T>
-__device__ void add_block(T *sums, int width, const T *factor, int64_t length, const T *value)
+__device__ void add_block(T *sums, int width, const T *factor, int length, const T *value)
 {
 #pragma unroll
     for (int r = 0; r < TALL; r++) {
@@ -271,27 +271,28 @@ __device__ void add_block(T *sums, int width, const T *factor, int64_t length, c
  * the same aggregates and follow each other. mass: may be NULL. */
 template <int TALL, int ALIKE, typename T, typename Lanes>
 __device__ void add_parts(const block_job<T> &j, const block_table<T> &t, const Lanes &l, const block_parts &p,
-                          int first, int last, int before, const T *values, int64_t length, double *mass)
+                          int first, int last, int before, const T *values, int length, double *mass)
 {
     /* entries at a time; blocks of an entry at a time after the first */
-    enum { AHEAD = ALIKE > 3 ? 1 : 2, MORE = ALIKE > 1 ? 1 : 4 };
+    enum { AHEAD = ALIKE > 3 ? 1 : 2, MORE = ALIKE > 1 ? 1 : 2 };
     const int width = j.right.width;
     for (int e = first; e < last; e += AHEAD) {
         int n[AHEAD], start[AHEAD], place[AHEAD];
-        int64_t begin[AHEAD], next[AHEAD];
+        const T *right[AHEAD]; /* the lane's column of the first block */
+        int next[AHEAD];
         T value[AHEAD][ALIKE];
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
             const int from = e + u < last ? e + u : last - 1;
             n[u] = __shfl_sync(all_lanes, p.n, from);
             start[u] = __shfl_sync(all_lanes, p.through, from) - n[u] - before;
-            begin[u] = __shfl_sync(all_lanes, (long long)p.begin, from) * width + l.column;
-            next[u] = ALIKE > 1 ? (int64_t)__shfl_sync(all_lanes, p.whole, from) * width : 0;
+            right[u] = j.right.val + (int64_t)__shfl_sync(all_lanes, (long long)p.begin, from) * width + l.column;
+            next[u] = ALIKE > 1 ? __shfl_sync(all_lanes, p.whole, from) * width : 0;
             n[u] = e + u < last ? n[u] : 0;
             place[u] = l.block < n[u] ? t.places[start[u] + l.block] : -1;
 #pragma unroll
             for (int d = 0; d < ALIKE; d++)
-                value[u][d] = place[u] >= 0 ? j.right.val[begin[u] + l.block * width + d * next[u]] : 0;
+                value[u][d] = place[u] >= 0 ? right[u][l.block * width + d * next[u]] : 0;
         }
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
@@ -307,7 +308,7 @@ __device__ void add_parts(const block_job<T> &j, const block_table<T> &t, const 
                     places[q] = at < n[u] ? t.places[start[u] + at] : -1;
 #pragma unroll
                     for (int d = 0; d < ALIKE; d++)
-                        more[q][d] = at < n[u] ? j.right.val[begin[u] + at * width + d * next[u]] : 0;
+                        more[q][d] = at < n[u] ? right[u][at * width + d * next[u]] : 0;
                 }
 #pragma unroll
                 for (int q = 0; q < MORE; q++)
@@ -342,13 +343,13 @@ __device__ int find_part(const block_parts &p, int first, int last, int before, 
 /* Adds the products of entries begin to begin + length - 1 of the left matrix, and of the TALL - 1 rows after it.
  * Returns whether the aggregates fit in the table. */
 template <int TALL, int ALIKE, typename T, typename Lanes>
-__device__ bool add_row(const block_job<T> &j, block_table<T> *t, const Lanes &l, int64_t begin, int64_t length,
+__device__ bool add_row(const block_job<T> &j, block_table<T> *t, const Lanes &l, int64_t begin, int length,
                         double *mass)
 {
     const T *const left = (const T *)j.left.val + begin;
-    const int64_t parts = length / ALIKE;
-    for (int64_t at = 0; at < parts; at += warp_lanes) {
-        const int count = parts - at < warp_lanes ? (int)(parts - at) : (int)warp_lanes;
+    const int parts = length / ALIKE;
+    for (int at = 0; at < parts; at += warp_lanes) {
+        const int count = parts - at < warp_lanes ? parts - at : (int)warp_lanes;
         block_parts p = {};
         if (l.lane < count) {
             p.column = j.left.col[begin + (at + l.lane) * ALIKE];
@@ -414,7 +415,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 3)
         const int64_t begin = amg_offset(&j.left, row), length = amg_offset(&j.left, row + 1) - begin;
         double mass = 0;
         const bool made = groups <= most && length <= j.longest &&
-                          add_row<TALL, ALIKE>(j, &t, l, begin, length, j.mass != nullptr ? &mass : nullptr);
+                          add_row<TALL, ALIKE>(j, &t, l, begin, (int)length, j.mass != nullptr ? &mass : nullptr);
         if (j.mass != nullptr && l.index < TALL)
             j.mass[row + l.index] = mass;
         l.sync();
@@ -694,7 +695,7 @@ template <typename T> block_job<T> job_of(const struct amg_block_product *s)
     block_job<T> j = {};
     j.rows = s->rows;
     j.left = s->left;
-    j.longest = s->sorted_rows ? (int64_t)LONGEST : INT64_MAX;
+    j.longest = s->sorted_rows ? (int64_t)LONGEST : INT32_MAX / AMG_NULLS;
     j.right.m = s->right;
     j.right.places = s->finished != nullptr ? s->finished->places : nullptr;
     j.right.col = s->finished != nullptr ? s->finished->col : s->right.col;
@@ -729,8 +730,9 @@ template <typename T> spmv_status queue_product(spmv_context *ctx, const struct 
         return queue_tall<tall, alike, team>(ctx, s, j, log);
         CASE(2, 2, 1)
         CASE(3, 3, 1)
-        CASE(6, 6, 1) CASE(2, 2, 8) CASE(3, 3, 8) CASE(6, 6, 8) CASE(2, 1, 1) CASE(3, 1, 1) CASE(6, 1, 1) CASE(3, 1, 4)
-            CASE(6, 1, 4) CASE(2, 1, 8) CASE(3, 1, 8) CASE(6, 1, 8)
+        CASE(6, 6, 1)
+        CASE(2, 2, 8) CASE(3, 3, 8) CASE(6, 6, 8) CASE(2, 1, 1) CASE(3, 1, 1) CASE(6, 1, 1) CASE(3, 1, 4) CASE(6, 1, 4)
+            CASE(2, 1, 8) CASE(3, 1, 8) CASE(6, 1, 8)
 #undef CASE
                 default : return queue_tall<1, 1, 1>(ctx, s, j, log);
     }
