@@ -892,30 +892,33 @@ static struct grid change_matrix(const spmv_csr *a, int block, enum change chang
     return g;
 }
 
-/* Nodes and several near-null-space vectors: on a GPU products of blocks, which have no plan. */
+/* Nodes and several near-null-space vectors: on a GPU products of blocks, which have no plan. Where the host plays the
+ * GPU, tables are small and rows of R end early: some are too long for them. */
 static void same_bits_of_nodes(void **state)
 {
     (void)state;
+    enum size { SMALL, LONG /* a row of R, for the limit there */, LARGE /* too slow there */ };
     static const struct {
         const char *spec, *vectors;
         int block;
         enum change change;
-        bool large; /* too slow where the host plays the GPU */
-    } cases[] = {{"elasticity2d:14", "rigid2d:14", 2, NOTHING, false},
-                 {"elasticity3d:5", "rigid3d:5", 3, NOTHING, false},
-                 {"elasticity2d:12", "rigid2d:12", 2, HOLES, false},
-                 {"elasticity2d:13", "rigid2d:13", 2, ELIMINATED, false},
-                 {"elasticity2d:14", "rigid2d:14", 2, HUB, false},
-                 {"elasticity2d:12", "rigid2d:12", 1, NOTHING, false},
-                 {"elasticity3d:5", NULL, 3, HOLES, false},
-                 {"elasticity3d:5", NULL, 0, ROLLERS, false},
-                 {"elasticity3d:9", NULL, 0, ROLLERS, true},
-                 {"elasticity2d:40", "rigid2d:40", 2, NOTHING, true},
-                 {"elasticity3d:9", "rigid3d:9", 3, HUB, true},
-                 {"elasticity3d:9", "rigid3d:9", 3, ELIMINATED, true},
-                 {"elasticity3d:9", "rigid3d:9", 0, HOLES, true}};
+        enum size size;
+    } cases[] = {{"elasticity2d:14", "rigid2d:14", 2, NOTHING, SMALL},
+                 {"elasticity3d:5", "rigid3d:5", 3, NOTHING, SMALL},
+                 {"elasticity2d:12", "rigid2d:12", 2, HOLES, SMALL},
+                 {"elasticity2d:13", "rigid2d:13", 2, ELIMINATED, SMALL},
+                 {"elasticity2d:14", "rigid2d:14", 2, HUB, SMALL},
+                 {"elasticity2d:12", "rigid2d:12", 1, NOTHING, SMALL},
+                 {"elasticity3d:5", NULL, 3, HOLES, SMALL},
+                 {"elasticity3d:5", NULL, 0, ROLLERS, SMALL},
+                 {"elasticity2d:30", "rigid2d:30", 2, HUB, LONG},
+                 {"elasticity3d:9", NULL, 0, ROLLERS, LARGE},
+                 {"elasticity2d:40", "rigid2d:40", 2, NOTHING, LARGE},
+                 {"elasticity3d:9", "rigid3d:9", 3, HUB, LARGE},
+                 {"elasticity3d:9", "rigid3d:9", 3, ELIMINATED, LARGE},
+                 {"elasticity3d:9", "rigid3d:9", 0, HOLES, LARGE}};
     for (size_t s = 0; s < sizeof cases / sizeof *cases; s++) {
-        if (SLOW && cases[s].large)
+        if (SLOW && cases[s].size == LARGE)
             continue;
         spmv_context *const ref = support_context_on(SPMV_BACKEND_REF, 1), *const ctx =
                                                                                support_context_on(support_backend, 2);
@@ -929,7 +932,9 @@ static void same_bits_of_nodes(void **state)
             fail_msg("%s, change %d: another hierarchy than on ref", cases[s].spec, (int)cases[s].change);
         assert_true(inside(m)->levels > 1);
         assert_true((inside(m)->slot != NULL) == (cases[s].change == ROLLERS));
-        for (int k = 0; k < inside(m)->levels && support_backend == SPMV_BACKEND_CUDA; k++)
+        assert_true((inside(m)->level[0].rap != NULL) ==
+                    (support_backend != SPMV_BACKEND_CUDA || (SLOW && cases[s].size == LONG)));
+        for (int k = 1; k < inside(m)->levels && support_backend == SPMV_BACKEND_CUDA; k++)
             if (inside(m)->level[k].rap != NULL || inside(m)->level[k].fp0 != NULL)
                 fail_msg("%s, change %d: a general product on level %d", cases[s].spec, (int)cases[s].change, k + 1);
         spmv_preconditioner_destroy(expected);
