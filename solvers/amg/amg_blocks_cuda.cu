@@ -123,19 +123,16 @@ template <int TEAM> struct team_lanes {
             __syncthreads();
     }
 
-    /* That of lane 0 of the team. */
-    __device__ unsigned long long share(unsigned long long value) const
+    /* That of lane 0 of the team. cell: in shared memory. */
+    __device__ unsigned long long share(unsigned long long value, unsigned long long *cell) const
     {
         if constexpr (TEAM == 1) {
             return __shfl_sync(all_lanes, value, 0);
         } else {
-            __shared__ unsigned long long shared;
             if (index == 0)
-                shared = value;
+                *cell = value;
             __syncthreads();
-            value = shared;
-            __syncthreads();
-            return value;
+            return *cell;
         }
     }
 
@@ -153,6 +150,7 @@ template <int TEAM> struct team_lanes {
 template <typename T> struct block_table {
     T *sums; /* `stride` for each place */
     int *keys, *used, *places, *count;
+    unsigned long long *cell; /* for team_lanes */
     int log, stride;
 
     __device__ void take(unsigned char *memory, int log_, int stride_, int pairs)
@@ -165,6 +163,7 @@ template <typename T> struct block_table {
         used = keys + slots;
         places = used + slots;
         count = places + pairs;
+        cell = (unsigned long long *)(count + 2);
     }
 
     /* Once, before the first row. */
@@ -223,7 +222,7 @@ __device__ void finish(const block_job<T> &j, block_table<T> *t, const Lanes &l,
                 j.lengths[row0 + r] = begin == NOWHERE ? j.room * width + 1 : (int64_t)n * width;
         }
     }
-    begin = l.share(begin);
+    begin = l.share(begin, t->cell);
     for (int k = l.index; k < n && begin != NOWHERE; k += Lanes::SIZE)
         for (int r = 0; r < tall; r++)
             j.col[begin + (unsigned)(r * n + k)] = t->keys[t->used[k]];
@@ -731,8 +730,9 @@ template <typename T> spmv_status queue_product(spmv_context *ctx, const struct 
         CASE(2, 2, 1)
         CASE(3, 3, 1)
         CASE(6, 6, 1)
-        CASE(2, 2, 8) CASE(3, 3, 8) CASE(6, 6, 8) CASE(2, 1, 1) CASE(3, 1, 1) CASE(6, 1, 1) CASE(3, 1, 4) CASE(6, 1, 4)
-            CASE(2, 1, 8) CASE(3, 1, 8) CASE(6, 1, 8)
+        CASE(2, 2, 8)
+        CASE(3, 3, 8) CASE(6, 6, 8) CASE(2, 1, 1) CASE(3, 1, 1) CASE(6, 1, 1) CASE(3, 1, 4) CASE(6, 1, 4) CASE(2, 1, 8)
+            CASE(3, 1, 8) CASE(6, 1, 8)
 #undef CASE
                 default : return queue_tall<1, 1, 1>(ctx, s, j, log);
     }
