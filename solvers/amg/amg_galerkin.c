@@ -1,7 +1,8 @@
 /* The next level's matrix, the Galerkin product P'AP, by way of R = P' and A P. If A is not symmetric: R A P with
  * R = Q', without the small entries of the product.
  *
- * On a GPU, and if no other values will come, each product is made in one pass (amg_product_cuda.cu).
+ * On a GPU, and if no other values will come, each product is made in one pass (amg_product_cuda.cu; with several
+ * near-null-space vectors amg_blocks.c).
  * Otherwise, or if a row is too long for that, by general products, whose plans can compute other values.
  *
  * The diagonal of the product tells whether A is positive definite: p'Ap > 0 for each column p of P. Where
@@ -276,7 +277,8 @@ spmv_status amg_multiply(struct amg *amg, struct amg_level *l)
     next->rows = l->p.cols;
     if (context_on_device(amg->ctx) && !amg->updates) {
         TRY(amg_alloc(&l->work, next->rows * 8, (void **)&mass));
-        TRY(make_at_once(amg, l, to, mass, &made));
+        TRY(l->nulls > 0 && !amg->classical ? amg_block_galerkin(amg, l, to, mass, &made)
+                                            : make_at_once(amg, l, to, mass, &made));
     }
     if (!made) {
         TRY(find_r(amg, l));

@@ -22,19 +22,12 @@
  * the general products.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "device/block.cuh"
 #include "device/dispatch.cuh"
-#include "device/launch.cuh"
 #include "device/relaxed.cuh"
-
-extern "C" {
-#include "solvers/amg/amg_internal.h"
-}
+#include "solvers/amg/amg_finished.cuh"
 
 namespace
 {
-
-enum { FREE = -1 };
 
 /* log2 of the places that a large table has for each lane of a warp. Tests build with small ones. */
 #ifndef SPMV_AMG_TABLE_LOG
@@ -53,26 +46,10 @@ enum { FEW_PRODUCTS = 60 };
 #endif
 enum { LONGEST = SPMV_AMG_LONGEST };
 
-/* A warp reserves so many entries of the common array at a time. */
-enum { AT_ONCE = 256 };
-
-constexpr unsigned all_lanes = 0xffffffffu;
-
-/* The high bits of a product (D. E. Knuth, "The Art of Computer Programming" 3, section 6.4). */
-__device__ uint32_t hash(int32_t column)
-{
-    return (uint32_t)column * 2654435769u;
-}
-
 template <typename T> struct alignas(2 * sizeof(T)) entry {
     T value;
     int32_t column;
 };
-
-/* Where a finished row is: its first entry times 2^16, plus the number of entries. NOWHERE: it did not
- * fit. */
-typedef uint64_t row_place;
-constexpr row_place NOWHERE = UINT64_MAX;
 
 /* The rows of the right matrix. find: the number of entries, and the first one; -1 if the row is missing.
  */
@@ -106,17 +83,6 @@ template <typename T> struct finished_rows {
     {
         return entries[at];
     }
-};
-
-/* Numbers that kernels count; all are 0 before. */
-struct counters {
-    unsigned long long taken;  /* entries of the common array */
-    unsigned long long listed; /* rows that are left for warps */
-};
-
-struct row_list {
-    int32_t *rows; /* NULL: all rows, or no list */
-    unsigned long long *count;
 };
 
 template <typename T, typename Right> struct job {
@@ -299,27 +265,6 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, t
     return mass;
 }
 
-/* Entries of the common array that a warp has reserved. Used by its last lane. */
-struct reservation {
-    unsigned long long begin;
-    int left;
-
-    /* The first of n entries, or NOWHERE. */
-    __device__ unsigned long long take(unsigned long long *taken, int64_t room, int n)
-    {
-        if (n > left) {
-            const int more = n > AT_ONCE ? n : (int)AT_ONCE;
-            begin = atomicAdd(taken, (unsigned long long)more);
-            left = begin + (unsigned long long)more <= (unsigned long long)room ? more : 0;
-        }
-        if (n > left)
-            return NOWHERE;
-        begin += (unsigned)n;
-        left -= n;
-        return begin - (unsigned)n;
-    }
-};
-
 /* Where a finished row of n entries begins, which did not fit if n is negative. Called by all lanes of a warp.
  * mine: one lane for each row. */
 template <typename T, typename Right>
@@ -483,20 +428,6 @@ __global__ void __launch_bounds__(own_table<T>::THREADS) multiply_own_rows(job<T
                 j.entries[to++] = {t.sums[s * THREADS], t.keys[s * THREADS]};
         __syncwarp();
     }
-}
-
-/* Adds `step` to the count of each lane's column, once for all lanes with the same one. Returns what the
- * count would have been before the lane's own addition, in the order of the lanes. Called by all lanes of a
- * warp. */
-__device__ unsigned add_for_warp(unsigned *counts, bool there, int32_t column, unsigned step)
-{
-    const int lane = (int)threadIdx.x % warp_lanes;
-    const unsigned same = __match_any_sync(all_lanes, there ? (unsigned)column : ~0u);
-    const int leader = __ffs((int)same) - 1;
-    unsigned before = 0;
-    if (there && lane == leader)
-        before = atomicAdd(&counts[column], step * (unsigned)__popc(same));
-    return __shfl_sync(all_lanes, before, leader) + step * (unsigned)__popc(same & ((1u << lane) - 1));
 }
 
 /* counts: entries of each column. */
