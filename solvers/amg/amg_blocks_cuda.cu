@@ -1,18 +1,20 @@
-/* Products of matrices whose right one has its columns in groups, on CUDA: with several near-null-space vectors the
- * columns of P, of A P and of the next A are those of aggregates, `width` to each, and a row that has one column
- * of an aggregate has all of them. So one search in a table finds the place of `width` sums. The rows of R, and of A
- * where no entry is left out, are alike in groups too (`tall` rows), and then the search serves them all.
+/* Products of matrices whose right one has its columns in groups, on CUDA: with several
+ * near-null-space vectors the columns of P, of A P and of the next A are those of aggregates, `width`
+ * to each, and a row that has one column of an aggregate has all of them. So one search in a table
+ * finds the place of `width` sums. The rows of R, and of A where no entry is left out, are alike in
+ * groups too (`tall` rows), and then the search serves them all.
  *
  *     (A B)_ij = sum over ascending k of a_ik b_kj
  *
- * A warp, or several (a team), has a group of rows. It takes several rows of B at a time: first its lanes find the places of all their
- * aggregates, in any order; then they add one row of B after the other, whose columns are different. So k ascends
- * in each sum, and the values have the same bits as those of a general product. Only the search for a free place is
- * atomic.
+ * A warp, or several (a team), has a group of rows. It takes several rows of B at a time: first its
+ * lanes find the places of all their aggregates, in any order; then they add one row of B after the
+ * other, whose columns are different. So k ascends in each sum, and the values have the same bits as
+ * those of a general product. Only the search for a free place is atomic.
  *
- * Rows that are too long for their table go to a list, for larger tables: two more sizes in shared memory, then a few in
- * global memory. If too many rows are that long, or the common array is too small (amg_finished.cuh), the length of
- * a row becomes larger than the array, and the caller takes general products.
+ * Rows that are too long for their table go to a list, for larger tables: two more sizes in shared
+ * memory, then a few in global memory. If too many rows are that long, or the common array is too
+ * small (amg_finished.cuh), the length of a row becomes larger than the array, and the caller takes
+ * general products.
  *
  * Also here, with the same tables: the matrix of nodes; and R = P' by aggregates.
  *
@@ -731,10 +733,19 @@ template <typename T> spmv_status queue_product(spmv_context *ctx, const struct 
         CASE(3, 3, 1)
         CASE(6, 6, 1)
         CASE(2, 2, 8)
-        CASE(3, 3, 8) CASE(6, 6, 8) CASE(2, 1, 1) CASE(3, 1, 1) CASE(6, 1, 1) CASE(3, 1, 4) CASE(6, 1, 4) CASE(2, 1, 8)
-            CASE(3, 1, 8) CASE(6, 1, 8)
+        CASE(3, 3, 8)
+        CASE(6, 6, 8)
+        CASE(2, 1, 1)
+        CASE(3, 1, 1)
+        CASE(6, 1, 1)
+        CASE(3, 1, 4)
+        CASE(6, 1, 4)
+        CASE(2, 1, 8)
+        CASE(3, 1, 8)
+        CASE(6, 1, 8)
 #undef CASE
-                default : return queue_tall<1, 1, 1>(ctx, s, j, log);
+    default:
+        return queue_tall<1, 1, 1>(ctx, s, j, log);
     }
 }
 

@@ -365,8 +365,8 @@ struct amg_block_product {
     struct amg_finished to;
     int64_t *lengths; /* entries of each row; more than room x width if it could not be made; NULL: not wanted */
     const void *diagonal;
-    double *mass;    /* see the step coarse_mass; NULL: not wanted */
-    int64_t columns; /* in blocks */
+    double *mass;      /* see the step coarse_mass; NULL: not wanted */
+    int64_t columns;   /* in blocks */
     int32_t *lists[2]; /* rows each */
     void *counters;    /* AMG_GALERKIN_COUNTERS bytes */
     void *tables;      /* of amg_block_tables_cuda bytes */
