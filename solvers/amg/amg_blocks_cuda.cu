@@ -250,7 +250,7 @@ struct block_parts {
     int32_t column; /* of the left matrix */
     int64_t begin;
     int n, through; /* blocks, and those of the lanes before too */
-    int whole;      /* of the row of the right matrix, if n is a piece of it */
+    int whole;      /* of the row of the right matrix, if n is a share of it */
 };
 
 /* sums_r += the products of `factor` of row r and the values, one after the other. */
@@ -382,9 +382,9 @@ __device__ bool add_row(const block_job<T> &j, block_table<T> *t, const Lanes &l
                 if (l.any(!fits))
                     return false;
                 l.sync();
-                const block_parts piece = {p.column, p.begin + b, alone ? some : p.n, alone ? before + some : p.through,
+                const block_parts share = {p.column, p.begin + b, alone ? some : p.n, alone ? before + some : p.through,
                                            p.whole};
-                add_parts<TALL, ALIKE>(j, *t, l, piece, first, last, before, left + at * ALIKE, length,
+                add_parts<TALL, ALIKE>(j, *t, l, share, first, last, before, left + at * ALIKE, length,
                                        b == 0 ? mass : nullptr);
             }
         }
