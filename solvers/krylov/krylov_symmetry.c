@@ -41,18 +41,18 @@ static void add_up(const struct symmetry_sample *s, int which, struct symmetry_s
     const int one = (which + 1) % VECTORS, other = (which + 2) % VECTORS;
 #pragma omp parallel for num_threads(s->team) schedule(static)
     for (int64_t part = 0; part < s->parts; part++) {
-        long double sum = 0, other_sum = 0, square = 0;
+        long double sum = 0, other_sum = 0;
+        struct symmetry_sums own = {{0}, {0}};
         for (int64_t i = s->begin[part]; i < s->begin[part + 1]; i++) {
             const long double value = real_at(s->type, s->out, i);
             const uint64_t bits = symmetry_bits(s->first + i);
             sum += symmetry_element(bits, one) * value;
             other_sum += symmetry_element(bits, other) * value;
-            square += value * value;
+            symmetry_add_square((double)value, own.square);
         }
-        of[part].dot[which] = 0;
-        of[part].dot[one] = (double)sum;
-        of[part].dot[other] = (double)other_sum;
-        of[part].square = (double)square;
+        own.dot[one] = (double)sum;
+        own.dot[other] = (double)other_sum;
+        of[part] = own;
     }
 }
 
@@ -77,46 +77,59 @@ done:
     return st;
 }
 
+/* From a product A v: u'A v for each other vector u, and ||A v||. */
+struct sums {
+    double dot[VECTORS], norm;
+};
+
+static long double square_of(const struct symmetry_sums *of)
+{
+    return SYMMETRY_SCALE * of->square[SYMMETRY_SMALL] + of->square[SYMMETRY_OTHERS] +
+           of->square[SYMMETRY_LARGE] / SYMMETRY_SCALE;
+}
+
 /* *sum: of all parts, and of all ranks. */
 static spmv_status add_parts(const struct symmetry_sample *s, const struct plan_ranks *ranks,
-                             const struct symmetry_sums *of, struct symmetry_sums *sum)
+                             const struct symmetry_sums *of, struct sums *sum)
 {
     enum { SUMS = VECTORS + 1 };
     _Static_assert((int)SUMS <= (int)PLAN_SUMS, "as many sums as ranks can add");
     spmv_status st = SPMV_OK;
     double *parts = NULL, all[SUMS];
-    *sum = (struct symmetry_sums){{0}, 0};
+    long double square = 0;
+    *sum = (struct sums){{0}, 0};
     for (int64_t part = 0; part < s->parts && ranks == NULL; part++) {
         for (int u = 0; u < VECTORS; u++)
             sum->dot[u] += of[part].dot[u];
-        sum->square += of[part].square;
+        square += square_of(&of[part]);
     }
+    sum->norm = (double)sqrtl(square);
     if (ranks == NULL)
         return SPMV_OK;
     TRY(host_alloc(NULL, max_i64(1, s->parts * SUMS) * (int64_t)sizeof *parts, "the check of symmetry",
                    (void **)&parts));
     for (int64_t part = 0; part < s->parts; part++)
         for (int u = 0; u < SUMS; u++)
-            parts[u * s->parts + part] = u < VECTORS ? of[part].dot[u] : of[part].square;
+            parts[u * s->parts + part] = u < VECTORS ? of[part].dot[u] : (double)square_of(&of[part]);
     TRY(ranks->sum(ranks->self, SPMV_F64, parts, s->parts, SUMS, all));
     for (int u = 0; u < VECTORS; u++)
         sum->dot[u] = all[u];
-    sum->square = all[VECTORS];
+    sum->norm = sqrt(all[VECTORS]);
 done:
     host_free(parts);
     return st;
 }
 
 /* Compares all pairs and stores the result in the plan. */
-static void judge(const struct krylov *k, const struct symmetry_sums *of)
+static void judge(const struct krylov *k, const struct sums *of)
 {
     const struct real_limits limits = real_limits_of(type_part(k->info.type));
     const double entries = (double)(k->plan->ranks != NULL ? k->plan->ranks->nnz : k->info.nnz);
     const double nnz = entries * k->info.vectors;
     double largest = 0;
     for (int v = 0; v < VECTORS; v++)
-        largest = fmax(largest, of[v].square);
-    const double bound = MARGIN * limits.roundoff * sqrt(entries) * sqrt(largest) + 4 * nnz * limits.subnormal;
+        largest = fmax(largest, of[v].norm);
+    const double bound = MARGIN * limits.roundoff * sqrt(entries) * largest + 4 * nnz * limits.subnormal;
     k->plan->symmetry = PLAN_SYMMETRIC;
     /* the recurrence reports what is not finite */
     for (int u = 0; u < VECTORS && isfinite(bound); u++)
@@ -158,7 +171,8 @@ static spmv_status sample(const struct krylov *k)
     spmv_context *ctx = k->ctx;
     const struct plan_ranks *ranks = k->plan->ranks;
     const bool gpu = context_on_device(ctx);
-    struct symmetry_sums of[VECTORS], *sums = NULL;
+    struct sums of[VECTORS];
+    struct symmetry_sums *sums = NULL;
     int64_t *begin = NULL;
     void *bounds = NULL, *device_sums = NULL;
     struct symmetry_sample s = {.count = k->info.rows * k->info.vectors * type_parts(k->info.type),

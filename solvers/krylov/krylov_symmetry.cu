@@ -46,22 +46,24 @@ __global__ void __launch_bounds__(block_threads)
     __shared__ double warp_sums[block_warps];
     const int one = (which + 1) % SYMMETRY_VECTORS, other = (which + 2) % SYMMETRY_VECTORS;
     for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
-        double dot = 0, other_dot = 0, square = 0;
+        double dot = 0, other_dot = 0, square[SYMMETRY_SQUARES] = {0, 0, 0};
         for (int64_t i = begin[part] + threadIdx.x; i < begin[part + 1]; i += block_threads) {
             const double value = (double)product[i];
             const uint64_t bits = symmetry_bits(first + i);
             dot += symmetry_element(bits, one) * value;
             other_dot += symmetry_element(bits, other) * value;
-            square += value * value;
+            symmetry_add_square(value, square);
         }
         dot = sum_of_block(dot, warp_sums);
         other_dot = sum_of_block(other_dot, warp_sums);
-        square = sum_of_block(square, warp_sums);
+        for (int s = 0; s < SYMMETRY_SQUARES; s++)
+            square[s] = sum_of_block(square[s], warp_sums);
         if (threadIdx.x == 0) {
             of[part].dot[which] = 0;
             of[part].dot[one] = dot;
             of[part].dot[other] = other_dot;
-            of[part].square = square;
+            for (int s = 0; s < SYMMETRY_SQUARES; s++)
+                of[part].square[s] = square[s];
         }
     }
 }

@@ -25,10 +25,28 @@ HOST_DEVICE_FN double symmetry_element(uint64_t bits, int which)
     return (double)(sign * (1024 + (int)(own >> 1 & 1023))) / 1024;
 }
 
-/* The sums of one part from a product A v: u'A v for each other vector u, and ||A v||^2. */
+/* The sums of one part from a product A v: u'A v for each other vector u, and ||A v||^2. Squares may leave the
+ * range of f64, so those of small elements, of large ones and of the others are apart, the first two divided
+ * and multiplied by SYMMETRY_SCALE (J. L. Blue, "A portable Fortran program to find the Euclidean norm of a
+ * vector", ACM TOMS 4, 1978). */
+enum { SYMMETRY_SMALL, SYMMETRY_OTHERS, SYMMETRY_LARGE, SYMMETRY_SQUARES };
 struct symmetry_sums {
-    double dot[SYMMETRY_VECTORS], square;
+    double dot[SYMMETRY_VECTORS], square[SYMMETRY_SQUARES];
 };
+#define SYMMETRY_SCALE 0x1p-1200L
+
+/* Adds the square of a number. */
+HOST_DEVICE_FN void symmetry_add_square(double value, double square[SYMMETRY_SQUARES])
+{
+    const double size = value < 0 ? -value : value;
+    const double small = value * 0x1p600, large = value * 0x1p-600;
+    if (size < 0x1p-450)
+        square[SYMMETRY_SMALL] += small * small;
+    else if (size > 0x1p450)
+        square[SYMMETRY_LARGE] += large * large;
+    else
+        square[SYMMETRY_OTHERS] += value * value; /* also what is not a number */
+}
 
 struct symmetry_sample {
     void *in, *out;             /* v and A v, in the context's memory: count real numbers each */
