@@ -90,17 +90,11 @@ static spmv_status transpose(struct amg *amg, struct amg_level *l, struct amg_po
     const int64_t coarse = l->p.cols, nnz = l->p.nnz;
     struct amg_block_transpose t = {
         .p = amg_rows_of(&l->p), .fine = l->rows, .aggregates = coarse / l->nulls, .nnz = nnz, .width = l->nulls};
-    void *offsets = NULL, *col = NULL;
+    void *offsets = NULL; /* the kernels write them */
     TRY(amg_alloc(work, t.aggregates * 4, (void **)&t.counts));
     TRY(amg_alloc(work, (t.aggregates + 1) * 8, (void **)&t.offsets));
     TRY(amg_alloc(work, nnz / l->nulls * 8, &t.entries));
-    TRY(amg_alloc(&l->pool, (coarse + 1) * 8, &offsets));
-    TRY(amg_alloc(&l->pool, nnz * 4, &col));
-    TRY(amg_alloc_vector(amg, &l->pool, nnz, &l->r_values));
-    l->r = amg_new_view(amg, coarse, l->rows, nnz);
-    l->r.row_ptr = offsets;
-    l->r.col = col;
-    l->r.val = l->r_values;
+    TRY(amg_new_r(amg, l, coarse, nnz, &offsets));
     t.r = amg_rows_of(&l->r);
     TRY(amg_count_blocks_cuda(amg->ctx, &t));
     TRY(spmv_expand_offsets(amg->ctx, t.counts, 32, t.offsets, t.aggregates));

@@ -180,16 +180,10 @@ static spmv_status transpose_at_once(struct amg *amg, struct amg_level *l, struc
     const spmv_csr *const p = source_of_r(amg, l);
     const int64_t coarse = p->cols, nnz = p->nnz;
     struct amg_transpose t = {.p = amg_rows_of(p), .fine = l->rows, .coarse = coarse, .nnz = nnz};
-    void *offsets = NULL, *col = NULL;
+    void *offsets = NULL;
     TRY(amg_alloc(work, coarse * 4, (void **)&t.counts));
     TRY(amg_alloc(work, 2 * nnz * amg_type_size(amg), &t.entries));
-    TRY(amg_alloc(&l->pool, (coarse + 1) * 8, &offsets));
-    TRY(amg_alloc(&l->pool, nnz * 4, &col));
-    TRY(amg_alloc_vector(amg, &l->pool, nnz, &l->r_values));
-    l->r = amg_new_view(amg, coarse, l->rows, nnz);
-    l->r.row_ptr = offsets;
-    l->r.col = col;
-    l->r.val = l->r_values;
+    TRY(amg_new_r(amg, l, coarse, nnz, &offsets));
     t.r = amg_rows_of(&l->r);
     TRY(amg_count_columns_cuda(amg->ctx, &t));
     TRY(spmv_expand_offsets(amg->ctx, t.counts, 32, offsets, coarse));

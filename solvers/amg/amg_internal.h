@@ -189,6 +189,9 @@ bool amg_is_narrower(const struct amg *amg); /* the hierarchy is in f32 under ve
 struct amg_csr amg_rows_of(const spmv_csr *a);
 int amg_entry_bits(const spmv_csr *a);
 spmv_csr amg_new_view(const struct amg *amg, int64_t rows, int64_t cols, int64_t nnz);
+
+/* l->r of so many rows and entries, not set, in arrays of the level; its offsets. */
+spmv_status amg_new_r(const struct amg *amg, struct amg_level *l, int64_t coarse, int64_t nnz, void **offsets);
 spmv_csr amg_with_values(const struct amg *amg, spmv_csr view, const void *values);
 
 /* Row offsets of 64 bits from counts; the total. counts has room for n + 1 numbers. */

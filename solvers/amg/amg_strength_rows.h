@@ -10,7 +10,7 @@
 /* Positive entries of longer rows are left out and not moved. */
 #define AMG_MOVE_MOST 128
 
-/* Positive entries are moved if more than one of so many strong couplings is weak afterwards. */
+/* Positive entries are moved if this makes more than one of so many rows differ (move_sample). */
 #define AMG_MOVE_WEIGHT 8
 
 struct amg_strength {
@@ -114,8 +114,8 @@ AMG_ROW void TYPED(amg_move_mean)(const struct amg_strength *s, int64_t i)
         ((T *)s->measure)[k] = (((const T *)s->moved)[k] + TYPED(amg_entry)(&moved, s->a.col[k], i)) / 2;
 }
 
-/* balance: for row t times `stride`: its strong couplings, less AMG_MOVE_WEIGHT for each that is weak after moving
- * the positive entries. Its entries of `moved` are scratch memory. */
+/* balance: 1 for row t times `stride`, less AMG_MOVE_WEIGHT if at least half of its strong couplings are weak after
+ * moving the positive entries. Its entries of `moved` are scratch memory. */
 AMG_ROW void TYPED(amg_move_sample)(const struct amg_strength *s, int64_t t)
 {
     const int64_t i = t * s->stride, begin = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1);
@@ -135,7 +135,6 @@ AMG_ROW void TYPED(amg_move_sample)(const struct amg_strength *s, int64_t t)
             strong++;
             weak += !stays;
         }
-    /* a row counts if at least half of its strong couplings are weak now */
     s->balance[t] = 2 * weak >= strong && weak > 0 ? 1 - AMG_MOVE_WEIGHT : 1;
 }
 
