@@ -7,9 +7,12 @@
 #ifndef PRECOND_INTERNAL_H
 #define PRECOND_INTERNAL_H
 
+#include <math.h>
+
 #include <spmv/preconditioner.h>
 
 #include "core/backend.h"
+#include "core/host_device_fn.h"
 #include "core/reals.h"
 #include "formats/matrix_internal.h"
 
@@ -103,8 +106,22 @@ struct precond_look {
     int64_t positive;         /* of these */
     int64_t mixed;            /* rows in which they weigh something */
     int64_t balanced;         /* rows whose sum is nearly 0 */
+    int64_t weights;          /* the sum of precond_weight over the rows */
     double products;          /* of the envelope in the matrix's own order; not on a GPU */
 };
+
+/* The sum of |a_ij|, j != i, over a_ii, in whole parts, whose sum over the rows does not depend on their order. */
+enum { PRECOND_MOST_WEIGHT = 1024, PRECOND_WEIGHT_PARTS = 65536 };
+HOST_DEVICE_FN int64_t precond_weight(double ratio)
+{
+    return (int64_t)(fmin(ratio, PRECOND_MOST_WEIGHT) * PRECOND_WEIGHT_PARTS);
+}
+
+/* Its mean over the rows. */
+static inline double precond_mean_weight(const struct precond_look *look, int64_t rows)
+{
+    return (double)look->weights / PRECOND_WEIGHT_PARTS / (double)rows;
+}
 
 /* A breadth-first search from row 0 along entries, which ends when it has reached PRECOND_BALL rows or
  * all that can be reached, or after PRECOND_BALL_STEPS steps. */

@@ -180,6 +180,32 @@ static spmv_matrix *plate(spmv_context *ctx, int64_t columns, int64_t rows, spmv
     return square;
 }
 
+/* A grid of rows times columns points, coupled by 1 along its rows and by `weak` from row to row, on the host. */
+static spmv_matrix *stretched(spmv_context *ctx, int64_t columns, int64_t rows, double weak, spmv_csr *a)
+{
+    const int64_t n = rows * columns;
+    int64_t *const row = support_zeros(5 * n, 8), *const column = support_zeros(5 * n, 8), nnz = 0;
+    double *const val = support_zeros(5 * n, 8);
+    spmv_matrix *matrix = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t beside[5] = {i, i % columns > 0 ? i - 1 : -1, i % columns < columns - 1 ? i + 1 : -1, i - columns,
+                                   i + columns};
+        for (int t = 0; t < 5; t++)
+            if (beside[t] >= 0 && beside[t] < n) {
+                row[nnz] = i;
+                column[nnz] = beside[t];
+                val[nnz++] = t == 0 ? 2 + 2 * weak : t < 3 ? -1 : -weak;
+            }
+    }
+    int32_t *const col = support_zeros(nnz, 4);
+    for (int64_t k = 0; k < nnz; k++)
+        col[k] = (int32_t)column[k];
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
+    spmv_matrix_view(matrix, a);
+    support_free(row, column, val, col);
+    return matrix;
+}
+
 /* amg takes many iterations of a plate. A complete factor, whose work is known, bounds them; one that would be too
  * large is not made. */
 static void factor_wins(void **state)
@@ -206,6 +232,86 @@ static void factor_wins(void **state)
         }
         close_solve(ctx, &s);
         spmv_matrix_destroy(matrix);
+    }
+}
+
+/* Judged by energy: the gains at two marks against those of another solve. */
+static void by_energy(void **state)
+{
+    (void)state;
+    const spmv_cg_result result = {.tolerance = 1e-8};
+    /* of a whole of about 1 there are left, at both marks: of the other one, and of this one */
+    static const struct {
+        double other[2], own[2];
+        bool behind;
+    } cases[] = {
+        {{1e-1, 1e-2}, {1e-3, 1e-4}, false}, {{1e-1, 1e-2}, {2e-1, 1e-3}, true}, /* fewer digits at the first */
+        {{1e-1, 1e-4}, {1e-4, 1e-3}, true},                                      /* at the second */
+        {{1e-3, 1e-4}, {1e-4, 1e-8}, false}, {{1e-3, 1e-4}, {5e-4, 1e-8}, true}, /* not clearly ahead */
+        {{1e-3, 1e-4}, {0, 0}, false},                                           /* all digits */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double other[2] = {1 - cases[i].other[0], 1 - cases[i].other[1]};
+        struct judge j = judge_of(NULL, NULL, &result, 7, 1000, 1e9);
+        j.at[0] = 30;
+        j.at[1] = 40;
+        j.against = other;
+        int64_t stopped = 0;
+        for (int64_t k = 1; k <= 60 && stopped == 0; k++) {
+            j.gain = k < 30 ? 0 : 1 - cases[i].own[k >= 40];
+            stopped = judge_tell(7 + k, 1, &j) != 0 ? k : 0;
+        }
+        assert_int_equal(stopped, cases[i].behind ? 40 : 0);
+        assert_true(j.behind == cases[i].behind && j.stopped == cases[i].behind);
+    }
+}
+
+/* Multiplies row i and column i by 1 or 2 and the sign of cos(i): errors are then not smooth. The copy of the
+ * values. */
+static double *turn_signs(spmv_csr *a)
+{
+    double *const val = support_zeros(a->nnz, 8), *const by = support_zeros(a->rows, 8);
+    for (int64_t i = 0; i < a->rows; i++)
+        by[i] = copysign((double)(1 + i % 2), cos((double)i));
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            val[k] = by[i] * real_at(a->type, a->val, k) * by[a->col[k]];
+    a->val = val;
+    free(by);
+    return val;
+}
+
+/* cg with jacobi begins, and ic0 is tried: couplings mostly along the rows of a grid, of which ic0 is nearly a
+ * complete factor, so it wins; a plate, where it is behind jacobi from the beginning. */
+static void factor_by_energy(void **state)
+{
+    spmv_context *ctx = *state;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip(); /* on a GPU ic0 is no rival, and ref is slow */
+    for (int wins = 0; wins < 2; wins++) {
+        spmv_csr a;
+        spmv_matrix *const matrix = wins ? stretched(ctx, 250, 160, 0.01, &a) : plate(ctx, 104, 104, &a);
+        double *const val = turn_signs(&a);
+        struct solve s = open_solve(ctx, &a, NULL), jacobi = open_solve(ctx, &a, "jacobi");
+        spmv_solver_info info;
+        assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+        assert_string_equal(precond_name(info.precond), "jacobi");
+        assert_string_equal(precond_rival(info.precond), "ic0");
+        run(ctx, &jacobi);
+        run(ctx, &s);
+        assert_string_equal(s.r.precond, wins ? "ic0" : "jacobi");
+        assert_non_null(strstr(s.r.why_precond, wins ? "with jacobi" : "iterations with ic0 the error was larger"));
+        if (wins)
+            assert_true(2 * s.r.iterations < jacobi.r.iterations);
+        else /* it goes on from the x that it had reached */
+            assert_true(s.r.iterations < 2 * jacobi.r.iterations);
+        const int64_t both = s.r.iterations;
+        run(ctx, &s); /* the winner is remembered */
+        assert_true(s.r.iterations < both);
+        close_solve(ctx, &jacobi);
+        close_solve(ctx, &s);
+        spmv_matrix_destroy(matrix);
+        free(val);
     }
 }
 
@@ -568,10 +674,12 @@ static void nearly_there(void **state)
     double *val = NULL;
     if (SLOW)
         skip();
-    spmv_matrix *const matrix = shifted(ctx, "poisson2d:130", 0.2, &a, &val);
+    spmv_matrix *const matrix = shifted(ctx, "poisson2d:120", 0.2, &a, &val);
+    val[a.nnz - 1] = -1; /* no factor of a positive definite matrix is tried */
     struct solve s = open_solve(ctx, &a, NULL);
     run(ctx, &s);
     assert_string_equal(s.r.solver, "minres");
+    assert_string_equal(s.r.precond, "none");
     assert_true(s.r.iterations > 2000);
     close_solve(ctx, &s);
     spmv_matrix_destroy(matrix);
@@ -699,7 +807,8 @@ static void share_of_memory(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(several), with_context(factor_wins),
-             with_context(callbacks), with_context(first_is_slow), with_context(bits), with_context(nodes),
-             with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
-             with_context(convection), with_context(share_of_memory))
+SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
+             with_context(second_wins), with_context(several), with_context(factor_wins), with_context(callbacks),
+             with_context(first_is_slow), with_context(bits), with_context(nodes), with_context(nodes_of_fewer_rows),
+             with_context(nearly_there), with_context(indefinite), with_context(convection),
+             with_context(share_of_memory))
