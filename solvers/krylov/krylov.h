@@ -67,7 +67,7 @@ struct krylov {
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;
-    double *gain; /* NULL, or where the gain of all columns is noted before a callback */
+    double *gain;       /* NULL, or where the gain of all columns is noted before a callback */
     int symmetry_check; /* a spmv_symmetry_check, for solvers for symmetric matrices */
 
     /* What single solvers need. cg: the name of a rung, NULL or "auto": any; a plan of type f32,

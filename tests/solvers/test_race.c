@@ -181,7 +181,7 @@ static spmv_matrix *plate(spmv_context *ctx, int64_t columns, int64_t rows, spmv
 }
 
 /* A grid of rows times columns points, coupled by 1 along its rows and by `weak` from row to row, on the host. */
-static spmv_matrix *stretched(spmv_context *ctx, int64_t columns, int64_t rows, double weak, spmv_csr *a)
+static spmv_matrix *layered(spmv_context *ctx, int64_t columns, int64_t rows, double weak, spmv_csr *a)
 {
     const int64_t n = rows * columns;
     int64_t *const row = support_zeros(5 * n, 8), *const column = support_zeros(5 * n, 8), nnz = 0;
@@ -290,7 +290,7 @@ static void factor_by_energy(void **state)
         skip(); /* on a GPU ic0 is no rival, and ref is slow */
     for (int wins = 0; wins < 2; wins++) {
         spmv_csr a;
-        spmv_matrix *const matrix = wins ? stretched(ctx, 250, 160, 0.01, &a) : plate(ctx, 104, 104, &a);
+        spmv_matrix *const matrix = wins ? layered(ctx, 250, 160, 0.01, &a) : plate(ctx, 104, 104, &a);
         double *const val = turn_signs(&a);
         struct solve s = open_solve(ctx, &a, NULL), jacobi = open_solve(ctx, &a, "jacobi");
         spmv_solver_info info;
