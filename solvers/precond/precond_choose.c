@@ -293,7 +293,8 @@ static spmv_status count_rows(struct system_facts *f)
     f->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
     f->laplacian = f->look.mixed == 0 && f->look.beside > 0 && f->dominant;
     f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
-    f->smooth = f->laplacian || f->balanced || (!cg && f->look.mixed == 0 && heaviest <= 1 + NEARLY);
+    f->smooth = f->laplacian || f->balanced ||
+                (!cg && f->look.mixed == 0 && mean >= 1 - NEARLY && heaviest <= 1 + NEARLY);
     f->even = f->look.largest <= EVEN * f->look.smallest;
     const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
     f->iterations = fmin(fmin(MANY, bound), (double)a->rows);
