@@ -293,8 +293,8 @@ static spmv_status count_rows(struct system_facts *f)
     f->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
     f->laplacian = f->look.mixed == 0 && f->look.beside > 0 && f->dominant;
     f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
-    f->smooth = f->laplacian || f->balanced ||
-                (!cg && f->look.mixed == 0 && mean >= 1 - NEARLY && heaviest <= 1 + NEARLY);
+    f->smooth =
+        f->laplacian || f->balanced || (!cg && f->look.mixed == 0 && mean >= 1 - NEARLY && heaviest <= 1 + NEARLY);
     f->even = f->look.largest <= EVEN * f->look.smallest;
     const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
     f->iterations = fmin(fmin(MANY, bound), (double)a->rows);
@@ -539,14 +539,14 @@ static const struct rule {
     {"jacobi", "amg", NULL, STAGE_ENVELOPE, few_steps,
      "a Laplacian with a diagonal from {smallest} to {largest}: about {iterations} iterations, in which a factor does "
      "not pay"},
-    {"ic0", "amg", NULL, STAGE_ENVELOPE, small_factor,
+    {"ic0", "amg", "cholesky", STAGE_ENVELOPE, small_factor,
      "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: a factor takes "
      "account of both"},
     {"jacobi", "amg", "ic0", STAGE_ENVELOPE, otherwise,
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
 };
 
-/* A complete factor, which needs no iterations, takes a time that is known: it bounds that of a multigrid
+/* A complete factor, which needs no iterations, takes a time that is known: it bounds that of a preconditioner
  * whose iterations are many. */
 static bool factor_bounds(const struct system_facts *f)
 {
@@ -557,7 +557,8 @@ static bool factor_bounds(const struct system_facts *f)
 
 static const char *rival_of(const struct system_facts *f, const struct rule *rule)
 {
-    return f->smooth && f->a->rows > HIERARCHY ? rule->smooth : rule->rival;
+    const char *const rival = f->smooth && f->a->rows > HIERARCHY ? rule->smooth : rule->rival;
+    return rival != NULL && strcmp(rival, "cholesky") == 0 && !factor_bounds(f) ? NULL : rival;
 }
 
 static void explain(const struct system_facts *f, const char *reason, char *why)

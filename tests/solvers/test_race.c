@@ -315,6 +315,31 @@ static void factor_by_energy(void **state)
     }
 }
 
+/* Of a small plate whose errors are not smooth ic0 begins, and a complete factor bounds its time. */
+static void factor_follows_ic0(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip();
+    spmv_matrix *const matrix = plate(ctx, 95, 100, &a);
+    double *const val = turn_signs(&a);
+    struct solve s = open_solve(ctx, &a, NULL), ic0 = open_solve(ctx, &a, "ic0");
+    spmv_solver_info info;
+    assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+    assert_string_equal(precond_name(info.precond), "ic0");
+    assert_string_equal(precond_rival(info.precond), "cholesky");
+    run(ctx, &ic0);
+    run(ctx, &s);
+    assert_string_equal(s.r.precond, "cholesky");
+    assert_non_null(strstr(s.r.why_precond, "with ic0"));
+    assert_true(s.r.iterations < ic0.r.iterations);
+    close_solve(ctx, &ic0);
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(matrix);
+    free(val);
+}
+
 /* The same with entries 0 beside the others: more than 8 a row, so that cg solves several right-hand sides
  * together. */
 static spmv_csr with_zeros(const spmv_csr *a, int64_t side)
@@ -808,7 +833,7 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
-             with_context(second_wins), with_context(several), with_context(factor_wins), with_context(callbacks),
-             with_context(first_is_slow), with_context(bits), with_context(nodes), with_context(nodes_of_fewer_rows),
-             with_context(nearly_there), with_context(indefinite), with_context(convection),
-             with_context(share_of_memory))
+             with_context(factor_follows_ic0), with_context(second_wins), with_context(several),
+             with_context(factor_wins), with_context(callbacks), with_context(first_is_slow), with_context(bits),
+             with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
+             with_context(indefinite), with_context(convection), with_context(share_of_memory))
