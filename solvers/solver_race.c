@@ -77,8 +77,9 @@ static void merge_marks(struct judge *j)
     j->width *= 2;
 }
 
-/* Ahead in the digits that are right: so many times those of the other one. */
-static const double LEAD = 1.3;
+/* Ahead in the digits that are right: so many times those of the other one; so far that the other one is not
+ * expected to end before. */
+static const double LEAD = 1.3, FAR_LEAD = 2.5;
 
 /* The digits at the first mark, of which the gain at the second one is taken for the whole. */
 static double digits_of(const struct judge *j, const double *gains)
@@ -87,9 +88,10 @@ static double digits_of(const struct judge *j, const double *gains)
     return left > 0 ? log(whole / left) : INFINITY;
 }
 
-static bool is_ahead(const struct judge *j)
+/* As many times the digits of the other one; 0: its error is the larger one. */
+static double lead_of(const struct judge *j)
 {
-    return j->gains[1] > j->against[1] && digits_of(j, j->gains) >= LEAD * digits_of(j, j->against);
+    return j->gains[1] > j->against[1] ? digits_of(j, j->gains) / digits_of(j, j->against) : 0;
 }
 
 int judge_tell(int64_t iteration, double residual, void *user)
@@ -105,9 +107,12 @@ int judge_tell(int64_t iteration, double residual, void *user)
     for (int i = 0; i < JUDGE_GAINS; i++)
         if (iteration - j->begin == j->at[i])
             j->gains[i] = j->gain;
-    if (j->against != NULL && iteration - j->begin == j->at[1] && !is_ahead(j)) {
-        j->behind = j->stopped = true;
-        return 1;
+    if (j->against != NULL && iteration - j->begin == j->at[1]) {
+        const double lead = lead_of(j);
+        j->behind = j->stopped = !(lead >= LEAD);
+        j->most = lead >= FAR_LEAD ? INFINITY : j->most;
+        if (j->stopped)
+            return 1;
     }
     j->lowest = fmin(j->lowest, residual);
     if ((iteration - j->begin) % j->width != 0)
@@ -295,20 +300,33 @@ enum { TURNS = 4 };
 /* On a GPU, nothing else than jacobi is left where factors are refused. */
 enum { PACE_ON_DEVICE = 4 };
 
-/* Makes the rival. Incomplete factors may take as much work as the table of costs says, unless they were
- * already refused for that: if ilu0 stands in for them. A complete one may take as much as the first is predicted
- * to need, or if it makes no progress four times what it has done. */
-static spmv_status make_rival(spmv_solver *s, const struct runner *first, const struct runner *r)
+/* Whether multigrid stands in for a factor that was given up, and is the rival now. */
+static bool was_given_up(const struct runner *first, const struct runner *rival)
+{
+    return strcmp(first->name, "amg") == 0 && strcmp(rival->name, "ilut") == 0;
+}
+
+/* The most work of making the rival; 0: any. Incomplete factors may take as much as the table of costs says, unless
+ * they were already refused for that: if ilu0 stands in for them. A complete one, and one that was given up for
+ * multigrid, may take as much as the first is predicted to need, or if it makes no progress four times what it has
+ * done. */
+static int64_t most_work(const spmv_solver *s, const struct runner *first, const struct runner *rival)
 {
     const double most = isfinite(first->left) ? first->left : 4 * first->spent;
-    const bool refused = strcmp(precond_name(s->precond), "ilu0") == 0;
+    const int64_t as_much = (int64_t)fmin(0x1p62, precond_products(&s->a, most));
+    const int64_t work = precond_factor_work(&s->a) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
+    if (strcmp(rival->name, "cholesky") == 0)
+        return as_much;
+    if (was_given_up(first, rival))
+        return max_i64(work, as_much);
+    return rival->solver == &krylov_gmres && strcmp(first->name, "ilu0") != 0 ? work : 0;
+}
+
+static spmv_status make_rival(spmv_solver *s, const struct runner *first, const struct runner *r)
+{
     if (s->rival != NULL)
         return SPMV_OK;
-    const int64_t work = precond_factor_work(&s->a) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
-    if (strcmp(r->name, "cholesky") == 0)
-        context_pace(s->ctx, (int64_t)fmin(0x1p62, precond_products(&s->a, most)));
-    else
-        context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? work : 0);
+    context_pace(s->ctx, most_work(s, first, r));
     const spmv_status st = solver_make_precond(s, r->solver, r->name, &s->rival);
     context_pace(s->ctx, 0);
     return st;
@@ -434,6 +452,14 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     if (!stopped)
         return st;
     spmv_status made = make_rival(s, first, rival);
+    /* again with more work, as long as the first one makes no progress */
+    while (made == SPMV_ERROR_LIMIT && was_given_up(first, rival) &&
+           most_work(s, first, rival) < precond_most_work(&s->a) && solver_iterations(c) < c->most) {
+        st = turn(c, first, first->spent, most, &stopped);
+        if (!stopped)
+            return st;
+        made = make_rival(s, first, rival);
+    }
     const char *const spare = precond_spare(s->precond);
     if (made != SPMV_OK && made != SPMV_CANCELLED && spare != NULL && strcmp(spare, rival->name) != 0) {
         *rival = runner_of(c, solver, spare, &s->rival);

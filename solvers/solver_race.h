@@ -30,7 +30,7 @@ struct judge {
     /* Of conjugate gradients on the host, by energy. gain: by so much the square of the energy norm of the
      * error has fallen. at: two numbers of iterations, the smaller first, and the gains at them; 0: none.
      * against: those of another solve from the same x for the same work; NULL: none. Then the solve is stopped
-     * at the second one, unless it is clearly ahead. */
+     * at the second one, unless it is clearly ahead; if it is far ahead, it is not stopped later either. */
     double gain;
     int64_t at[JUDGE_GAINS];
     double gains[JUDGE_GAINS];

@@ -682,7 +682,7 @@ bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond
     else if (strstr(choice->why, text) == NULL) /* often all fail for the same reason */
         snprintf(choice->why + used, sizeof choice->why - used, "; %s cannot be made: %s", choice->name, text);
     /* factors that are too dear may still be worth their work */
-    choice->rival = strcmp(next, "ilu0") == 0 && next == choice->rival ? choice->name : NULL;
+    choice->rival = next == choice->rival && strcmp(choice->name, "ilut") == 0 ? choice->name : NULL;
     choice->name = next;
     choice->replaced = true;
     return true;

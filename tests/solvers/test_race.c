@@ -243,12 +243,16 @@ static void by_energy(void **state)
     /* of a whole of about 1 there are left, at both marks: of the other one, and of this one */
     static const struct {
         double other[2], own[2];
-        bool behind;
+        bool behind, far;
     } cases[] = {
-        {{1e-1, 1e-2}, {1e-3, 1e-4}, false}, {{1e-1, 1e-2}, {2e-1, 1e-3}, true}, /* fewer digits at the first */
-        {{1e-1, 1e-4}, {1e-4, 1e-3}, true},                                      /* at the second */
-        {{1e-3, 1e-4}, {1e-4, 1e-8}, false}, {{1e-3, 1e-4}, {5e-4, 1e-8}, true}, /* not clearly ahead */
-        {{1e-3, 1e-4}, {0, 0}, false},                                           /* all digits */
+        {{1e-1, 1e-2}, {1e-2, 1e-4}, false, false},
+        {{1e-1, 1e-2}, {5e-3, 1e-5}, false, false}, /* 2.3 times the digits */
+        {{1e-1, 1e-2}, {1e-4, 1e-5}, false, true},
+        {{1e-1, 1e-2}, {2e-1, 1e-3}, true, false}, /* fewer digits at the first */
+        {{1e-1, 1e-4}, {1e-4, 1e-3}, true, false}, /* at the second */
+        {{1e-3, 1e-4}, {1e-4, 1e-8}, false, false},
+        {{1e-3, 1e-4}, {5e-4, 1e-8}, true, false}, /* not clearly ahead */
+        {{1e-3, 1e-4}, {0, 0}, false, true},       /* all digits */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const double other[2] = {1 - cases[i].other[0], 1 - cases[i].other[1]};
@@ -263,6 +267,7 @@ static void by_energy(void **state)
         }
         assert_int_equal(stopped, cases[i].behind ? 40 : 0);
         assert_true(j.behind == cases[i].behind && j.stopped == cases[i].behind);
+        assert_true(isinf(j.most) == cases[i].far);
     }
 }
 
@@ -470,26 +475,38 @@ static void callbacks(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-/* Elasticity whose unknowns are numbered by direction, so that amg finds no nodes and is slow: amg begins,
- * and jacobi, which has less to do, is tried. */
+/* Elasticity whose unknowns are numbered by direction, so that amg finds no nodes and is slow. skew: added to one
+ * entry. */
+static spmv_matrix *by_direction(spmv_context *ctx, double skew, spmv_csr *a)
+{
+    spmv_matrix *matrix = NULL, *to = NULL;
+    spmv_csr of;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "elasticity2d:70", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &of);
+    int64_t *const row = support_zeros(of.nnz, 8);
+    int32_t *const col = support_zeros(of.nnz, 4);
+    double *const val = support_zeros(of.nnz, 8);
+    for (int64_t i = 0; i < of.rows; i++)
+        for (int64_t k = row_first(&of, i); k < row_first(&of, i + 1); k++) {
+            row[k] = i % 2 * (of.rows / 2) + i / 2;
+            col[k] = (int32_t)(of.col[k] % 2 * (of.rows / 2) + of.col[k] / 2);
+            val[k] = real_at(of.type, of.val, k) + (i == 200 && of.col[k] == 202 ? skew : 0);
+        }
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, of.rows, of.cols, of.nnz, row, col, val, SPMV_F64, &to, NULL));
+    spmv_matrix_view(to, a);
+    spmv_matrix_destroy(matrix);
+    support_free(row, col, val);
+    return to;
+}
+
+/* amg begins, and jacobi, which has less to do, is tried. */
 static void first_is_slow(void **state)
 {
     spmv_context *ctx = *state;
-    spmv_matrix *matrix = NULL, *by_direction = NULL;
     spmv_csr a;
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* jacobi begins */
-    assert_ok(ctx, spmv_matrix_generate(ctx, "elasticity2d:70", SPMV_F64, &matrix));
-    spmv_matrix_view(matrix, &a);
-    int64_t *const row = support_zeros(a.nnz, 8);
-    int32_t *const col = support_zeros(a.nnz, 4);
-    for (int64_t i = 0; i < a.rows; i++)
-        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++) {
-            row[k] = i % 2 * (a.rows / 2) + i / 2;
-            col[k] = (int32_t)(a.col[k] % 2 * (a.rows / 2) + a.col[k] / 2);
-        }
-    assert_ok(ctx, spmv_matrix_from_coo(ctx, a.rows, a.cols, a.nnz, row, col, a.val, a.type, &by_direction, NULL));
-    spmv_matrix_view(by_direction, &a);
+    spmv_matrix *const matrix = by_direction(ctx, 0, &a);
     struct solve s = open_solve(ctx, &a, NULL);
     run(ctx, &s);
     struct solve named = open_solve(ctx, &a, "amg");
@@ -498,9 +515,29 @@ static void first_is_slow(void **state)
     assert_non_null(strstr(s.r.why_precond, "found while solving"));
     close_solve(ctx, &named);
     close_solve(ctx, &s);
-    spmv_matrix_destroy(by_direction);
     spmv_matrix_destroy(matrix);
-    support_free(row, col);
+}
+
+/* Not symmetric: the factor of ilut is given up for amg, which is slow, so that the factor is made after all. */
+static void given_up_too_early(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip(); /* on a GPU jacobi begins, and ref is slow */
+    spmv_matrix *const matrix = by_direction(ctx, 0.01, &a);
+    struct solve s = open_solve(ctx, &a, NULL);
+    spmv_solver_info info;
+    assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+    assert_string_equal(info.solver, "gmres");
+    assert_string_equal(precond_name(info.precond), "amg");
+    assert_non_null(strstr(info.precond->why, "ilut would take more work"));
+    run(ctx, &s);
+    assert_string_equal(s.r.precond, "ilut");
+    assert_non_null(strstr(s.r.why_precond, "iterations with amg"));
+    assert_true(s.r.iterations < 200);
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(matrix);
 }
 
 /* The same bits for one thread and for three, and in two runs. */
@@ -834,6 +871,7 @@ static void share_of_memory(void **state)
 
 SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
              with_context(factor_follows_ic0), with_context(second_wins), with_context(several),
-             with_context(factor_wins), with_context(callbacks), with_context(first_is_slow), with_context(bits),
-             with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
-             with_context(indefinite), with_context(convection), with_context(share_of_memory))
+             with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
+             with_context(given_up_too_early), with_context(bits), with_context(nodes),
+             with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
+             with_context(convection), with_context(share_of_memory))
