@@ -27,7 +27,7 @@ const char *job_refuse_ranks(const struct options *o)
         return "options of preconditioners, such as --block, are not supported on several ranks";
     if (strcmp(o->precond, "all") == 0)
         return "the preconditioners of several ranks are none, jacobi and chebyshev, and of each rank's own block amg, "
-               "ic0, cholesky, ilu0, fsai and block-jacobi";
+               "ic0, cholesky, ilu0, fsai, isai and block-jacobi";
     return NULL;
 }
 

@@ -28,6 +28,7 @@ static const struct precond_kind kinds[] = {
     {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, true, NULL},
     {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, true, NULL},
     {"fsai", PRECOND_DIAGONAL, precond_make_fsai, SIGNS_POSITIVE, false, false, NULL},
+    {"isai", PRECOND_MATRIX, precond_make_isai, SIGNS_UNSYMMETRIC, false, true, NULL},
     {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_UNSYMMETRIC, false, false, NULL},
 };
 
@@ -379,7 +380,7 @@ static spmv_status check_factors(const spmv_preconditioner *m, const struct prec
             break;
     }
     const double most = fmin(MOST_OF_FACTORS, sqrt(real_limits_of(m->type).greatest));
-    if (!isfinite(largest) || (kind->unsymmetric && largest > most))
+    if (!isfinite(largest) || (takes_any_sign(kind, source->options) && largest > most))
         st =
             context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                          "preconditioner %s: its factors are unstable: a solve with them turns a vector of the size of "

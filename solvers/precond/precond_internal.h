@@ -28,7 +28,7 @@ struct spmv_preconditioner {
     void *self;
     const void *inverse_diagonal;       /* for "jacobi" */
     bool identity;                      /* for "none" */
-    const struct precond_pair *factors; /* for "fsai" */
+    const struct precond_pair *factors; /* for "fsai" and "isai" */
     struct object_use use;              /* by solves, and by an application */
     bool applies;                       /* an application has not ended */
     spmv_plan *plan;                    /* the caller's, that it uses; NULL: none */
@@ -187,6 +187,7 @@ spmv_status precond_make_cholesky(spmv_preconditioner *, struct precond_source *
 spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_fsai(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_isai(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 
 /* ----------------------------------------------------------- "auto" (precond_choose.c) */
@@ -245,7 +246,7 @@ const char *precond_name(const spmv_preconditioner *m);
  * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
 
-/* For a preconditioner that multiplies by G and then by G' ("fsai"): the plans for these products, whose
+/* For a preconditioner that multiplies by G and then by G' ("fsai", "isai"): the plans for these products, whose
  * matrices (spmv_plan, a) kernels may read. *_cells[k]: what slices of PRECOND_SLICE rows as wide as their
  * longest row need before row k PRECOND_SLICE; on a GPU, up to PRECOND_SLICED_ROWS rows, else NULL. NULL for
  * all others. */
