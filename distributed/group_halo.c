@@ -183,14 +183,14 @@ static void renumber(spmv_group_matrix *m)
 {
     const struct halo *h = &m->halo;
     const struct range own = own_columns(m);
-    enum { PIECE = 1 << 16 };
+    enum { AT_ONCE = 1 << 16 };
     if (h->room == 0 && own.begin == 0 && h->after == 0)
         return;
 #pragma omp parallel for num_threads(host_team(m->ctx, m->own.nnz)) schedule(static)
-    for (int64_t piece = 0; piece < ceil_divide(m->own.nnz, PIECE); piece++) {
-        const int64_t end = min_i64(m->own.nnz, (piece + 1) * PIECE);
+    for (int64_t first = 0; first < m->own.nnz; first += AT_ONCE) {
+        const int64_t end = min_i64(m->own.nnz, first + AT_ONCE);
         int64_t near = 0;
-        for (int64_t k = piece * PIECE; k < end; k++)
+        for (int64_t k = first; k < end; k++)
             m->col[k] = place_of(h, own, m->col[k], &near);
     }
 }
@@ -281,17 +281,21 @@ static spmv_status find_needed(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->send, what, (void **)&h->send));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive, what, (void **)&h->receive));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive_at, what, (void **)&h->receive_at));
-    TRY(list_needed(m, &needed));
-    while (h->before < needed.count && needed.col[h->before] < own.begin)
+    if (context_on_device(m->ctx)) {
+        TRY(group_rows_ghosts(m, (struct group_columns){own.begin, own.end}, &h->ghost, &needed.count));
+    } else {
+        TRY(list_needed(m, &needed));
+        TRY(host_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, what, (void **)&h->ghost));
+        if (needed.count > 0)
+            memcpy(h->ghost, needed.col, (size_t)needed.count * sizeof *h->ghost);
+    }
+    while (h->before < needed.count && h->ghost[h->before] < own.begin)
         h->before++;
     h->after = needed.count - h->before;
     h->room = ceil_divide(h->before, ALIGNED) * ALIGNED;
     if (h->room + own.end - own.begin + h->after > INT32_MAX)
         TRY(context_fail(m->ctx, SPMV_ERROR_LIMIT, "a rank has more than %d elements of x with those of others",
                          INT32_MAX));
-    TRY(host_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, what, (void **)&h->ghost));
-    if (needed.count > 0)
-        memcpy(h->ghost, needed.col, (size_t)needed.count * sizeof *h->ghost);
 done:
     free(needed.col);
     return st;
@@ -315,7 +319,10 @@ spmv_status group_halo_prepare(spmv_group_matrix *m)
     h->count = add_counts(m, counts);
     TRY(spmv_group_agree(group, host_alloc(m->ctx, h->count * (int64_t)sizeof *h->index, what, (void **)&h->index)));
     TRY(exchange_lists(m, h->ghost, at, counts));
-    renumber(m);
+    if (context_on_device(m->ctx))
+        TRY(group_rows_renumber(m, (struct group_columns){own_columns(m).begin, own_columns(m).end}));
+    else
+        renumber(m);
 done:
     host_free_all(at, own, counts);
     return st;
