@@ -4,11 +4,13 @@
  * that are needed, the own elements, and those of higher ranks. So columns keep their order, and
  * the product of a row is the same sum whatever rank has it.
  *
- * The needed elements are found with one bit for each column of the matrix. Their places follow
- * from the number of bits set before: one counter for 64 columns.
+ * Each thread lists the columns of others in its chunks, and sorts its list whenever it has doubled, so
+ * repeats take little memory. Then one sorted list has the needed columns; the place of a column
+ * follows from a search in it. Nothing has the size of the whole x.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -21,74 +23,179 @@ static const char *const what = "the halo of a rank";
 /* Own elements begin at a multiple of ALIGNED elements, as memory of their own does. */
 enum { ALIGNED = 16 };
 
-/* The columns that rows of this rank need, one bit each. */
-struct needed {
-    uint64_t *bits;
-    int32_t *before; /* bits set in words before this one */
-    int64_t words;
+/* ------------------------------------------------------------- the needed columns */
+
+/* Columns; the first `sorted` of them ascend strictly. */
+struct columns {
+    int32_t *col;
+    int64_t count, sorted, room;
+    bool refused; /* no memory for more */
 };
 
-static int bits_in(uint64_t word)
+/* Sorts by digits of 11 bits; `other` has the same room. */
+static void sort_digits(int32_t *col, int32_t *other, int64_t n)
 {
-    return __builtin_popcountll(word);
+    enum { BITS = 11, DIGITS = 1 << BITS };
+    for (int shift = 0; shift < 32; shift += BITS) {
+        int64_t at[DIGITS] = {0}, before = 0;
+        for (int64_t i = 0; i < n; i++)
+            at[(uint32_t)col[i] >> shift & (DIGITS - 1)]++;
+        for (int d = 0; d < DIGITS; d++) {
+            const int64_t its = at[d];
+            at[d] = before;
+            before += its;
+        }
+        for (int64_t i = 0; i < n; i++)
+            other[at[(uint32_t)col[i] >> shift & (DIGITS - 1)]++] = col[i];
+        int32_t *const swap = col;
+        col = other;
+        other = swap;
+    }
+    memcpy(other, col, (size_t)n * sizeof *col); /* three passes: the result is in the second array */
 }
 
-static bool is_own(const spmv_group_matrix *m, int64_t column)
+/* Sorts the list and drops repeats. */
+static void sort_columns(struct columns *c)
+{
+    int32_t *const other = c->count > c->sorted ? malloc((size_t)c->count * sizeof *other) : NULL;
+    int64_t kept = 0;
+    if (c->count == c->sorted)
+        return;
+    if (other == NULL) {
+        c->refused = true;
+        return;
+    }
+    sort_digits(c->col, other, c->count);
+    free(other);
+    for (int64_t i = 0; i < c->count; i++)
+        if (kept == 0 || c->col[i] != c->col[kept - 1])
+            c->col[kept++] = c->col[i];
+    c->count = c->sorted = kept;
+}
+
+static void add_column(struct columns *c, int32_t column)
+{
+    enum { LEAST = 4096 };
+    if (c->refused)
+        return;
+    if (c->count == c->room) {
+        sort_columns(c);
+        if (c->refused || 2 * c->sorted <= c->room - 1)
+            goto put; /* half of them were repeats */
+        const int64_t room = c->room == 0 ? LEAST : 2 * c->room;
+        int32_t *const more = realloc(c->col, (size_t)room * sizeof *more);
+        c->refused = more == NULL;
+        c->col = more != NULL ? more : c->col;
+        c->room = more != NULL ? room : c->room;
+    }
+put:
+    if (!c->refused)
+        c->col[c->count++] = column;
+}
+
+/* The columns [begin, end) of a rank. */
+struct range {
+    int64_t begin, end;
+};
+
+static struct range own_columns(const spmv_group_matrix *m)
 {
     const int rank = m->group->transport.rank;
-    return m->col_of_rank[rank] <= column && column < m->col_of_rank[rank + 1];
+    return (struct range){m->col_of_rank[rank], m->col_of_rank[rank + 1]};
 }
 
-/* Sets the bits of the columns that others own, and m->edge. */
-static void mark(spmv_group_matrix *m, struct needed *needed)
+static bool is_in(struct range own, int64_t column)
 {
-#pragma omp parallel for num_threads(host_team(m->ctx, m->own.nnz)) schedule(dynamic, 8)
-    for (int64_t c = 0; c < m->ranks.chunks; c++) {
-        m->edge[c] = false;
-        for (int64_t k = m->row_ptr[m->chunk[c]]; k < m->row_ptr[m->chunk[c + 1]]; k++) {
-            const int64_t column = m->col[k];
-            if (is_own(m, column))
-                continue;
-            m->edge[c] = true;
-            const uint64_t bit = (uint64_t)1 << column % 64;
-            if ((__atomic_load_n(&needed->bits[column / 64], __ATOMIC_RELAXED) & bit) == 0)
-                __atomic_fetch_or(&needed->bits[column / 64], bit, __ATOMIC_RELAXED);
-        }
+    return own.begin <= column && column < own.end;
+}
+
+/* Lists the columns of a chunk that others own. Returns whether there are any. A row often has the columns of the
+ * row before, moved by one, so a column that was just listed is rare, and one in a small table is not listed again. */
+static bool list_chunk(const spmv_group_matrix *m, struct range own, int64_t c, struct columns *to)
+{
+    enum { RECENT = 1 << 10 };
+    int32_t recent[RECENT];
+    bool any = false;
+    memset(recent, -1, sizeof recent);
+    for (int64_t k = m->row_ptr[m->chunk[c]]; k < m->row_ptr[m->chunk[c + 1]]; k++) {
+        const int32_t column = m->col[k];
+        if (is_in(own, column))
+            continue;
+        any = true;
+        int32_t *const place = &recent[(uint32_t)column % RECENT];
+        if (*place != column)
+            add_column(to, column);
+        *place = column;
     }
+    return any;
 }
 
-/* The number of a needed column among all needed ones. */
-static int64_t number_of(const struct needed *needed, int64_t column)
+/* *all: the sorted columns that others own. Sets m->edge. */
+static spmv_status list_needed(spmv_group_matrix *m, struct columns *all)
 {
-    const uint64_t below = ((uint64_t)1 << column % 64) - 1;
-    return needed->before[column / 64] + bits_in(needed->bits[column / 64] & below);
+    const struct range own = own_columns(m);
+    bool refused = false;
+#pragma omp parallel num_threads(host_team(m->ctx, m->own.nnz))
+    {
+        struct columns mine = {.col = NULL};
+#pragma omp for schedule(dynamic, 8)
+        for (int64_t c = 0; c < m->ranks.chunks; c++)
+            m->edge[c] = list_chunk(m, own, c, &mine);
+        sort_columns(&mine);
+#pragma omp critical(group_halo_list)
+        {
+            for (int64_t i = 0; i < mine.count; i++)
+                add_column(all, mine.col[i]);
+            refused = refused || mine.refused || all->refused;
+        }
+        free(mine.col);
+    }
+    sort_columns(all);
+    return refused || all->refused ? context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory for %s", what) : SPMV_OK;
+}
+
+/* The place of a column in a vector with room. near: the number in the list of a column that was found
+ * before. */
+static int32_t place_of(const struct halo *h, struct range own, int64_t column, int64_t *near)
+{
+    int64_t begin = column < own.begin ? 0 : h->before, end = column < own.begin ? h->before : h->before + h->after;
+    if (is_in(own, column))
+        return (int32_t)(h->room + column - own.begin);
+    if (begin <= *near && *near < end && h->ghost[*near] <= column) { /* most often it or one of the next */
+        begin = *near;
+        for (int64_t step = 1; begin + step < end && h->ghost[begin + step] <= column; step *= 2)
+            begin += step;
+    }
+    while (end - begin > 1) {
+        const int64_t middle = begin + (end - begin) / 2;
+        if (h->ghost[middle] <= column)
+            begin = middle;
+        else
+            end = middle;
+    }
+    *near = begin;
+    return (int32_t)(begin < h->before ? h->room - h->before + begin
+                                       : h->room + own.end - own.begin + begin - h->before);
 }
 
 /* Replaces the columns of the whole matrix by places in a vector with room. */
-static void renumber(spmv_group_matrix *m, const struct needed *needed)
+static void renumber(spmv_group_matrix *m)
 {
     const struct halo *h = &m->halo;
-    const int rank = m->group->transport.rank;
-    const int64_t first = m->col_of_rank[rank], own = m->col_of_rank[rank + 1] - first;
+    const struct range own = own_columns(m);
+    enum { PIECE = 1 << 16 };
+    if (h->room == 0 && own.begin == 0 && h->after == 0)
+        return;
 #pragma omp parallel for num_threads(host_team(m->ctx, m->own.nnz)) schedule(static)
-    for (int64_t k = 0; k < m->own.nnz; k++) {
-        const int64_t column = m->col[k];
-        int64_t place = h->room + column - first;
-        if (!is_own(m, column)) {
-            const int64_t number = number_of(needed, column);
-            place = number < h->before ? h->room - h->before + number : h->room + own + number - h->before;
-        }
-        m->col[k] = (int32_t)place;
+    for (int64_t piece = 0; piece < ceil_divide(m->own.nnz, PIECE); piece++) {
+        const int64_t end = min_i64(m->own.nnz, (piece + 1) * PIECE);
+        int64_t near = 0;
+        for (int64_t k = piece * PIECE; k < end; k++)
+            m->col[k] = place_of(h, own, m->col[k], &near);
     }
 }
 
-/* Lists the needed columns in order. */
-static void list_needed(const struct needed *needed, int32_t *list)
-{
-    for (int64_t w = 0; w < needed->words; w++)
-        for (uint64_t left = needed->bits[w]; left != 0; left &= left - 1)
-            *list++ = (int32_t)(64 * w + __builtin_ctzll(left));
-}
+/* ------------------------------------------------------------- who sends what */
 
 /* The parcels that arrive: the needed columns of each rank are neighbours in the list. at: ranks + 1
  * places of the list. */
@@ -162,45 +269,31 @@ static int64_t add_counts(spmv_group_matrix *m, const int64_t *counts)
     return sent;
 }
 
-/* Counts the needed columns; sets the places in front of and behind own elements. Returns their
- * number. */
-static int64_t count_needed(spmv_group_matrix *m, struct needed *needed)
-{
-    struct halo *h = &m->halo;
-    const int64_t first = m->col_of_rank[m->group->transport.rank];
-    int64_t count = 0;
-    for (int64_t w = 0; w < needed->words; w++) {
-        needed->before[w] = (int32_t)count;
-        count += bits_in(needed->bits[w]);
-    }
-    h->before = needed->words > first / 64 ? number_of(needed, first) : count;
-    h->after = count - h->before;
-    h->room = ceil_divide(h->before, ALIGNED) * ALIGNED;
-    return count;
-}
-
-/* Allocates what the search for the halo needs, finds the needed columns and lists them: *count
- * columns. */
-static spmv_status find_needed(spmv_group_matrix *m, struct needed *needed, int32_t **list, int64_t *count)
+/* Allocates what the search for the halo needs, and finds the needed columns: h->ghost, before, after and
+ * room. */
+static spmv_status find_needed(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
     struct halo *h = &m->halo;
-    const int64_t ranks = m->group->transport.ranks, rank = m->group->transport.rank;
-    TRY(host_alloc(m->ctx, needed->words * (int64_t)sizeof *needed->bits, what, (void **)&needed->bits));
-    TRY(host_alloc(m->ctx, needed->words * (int64_t)sizeof *needed->before, what, (void **)&needed->before));
+    const struct range own = own_columns(m);
+    const int64_t ranks = m->group->transport.ranks;
+    struct columns needed = {.col = NULL};
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->send, what, (void **)&h->send));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive, what, (void **)&h->receive));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive_at, what, (void **)&h->receive_at));
-    if (needed->words > 0)
-        memset(needed->bits, 0, (size_t)needed->words * sizeof *needed->bits);
-    mark(m, needed);
-    *count = count_needed(m, needed);
-    if (h->room + m->col_of_rank[rank + 1] - m->col_of_rank[rank] + h->after > INT32_MAX)
+    TRY(list_needed(m, &needed));
+    while (h->before < needed.count && needed.col[h->before] < own.begin)
+        h->before++;
+    h->after = needed.count - h->before;
+    h->room = ceil_divide(h->before, ALIGNED) * ALIGNED;
+    if (h->room + own.end - own.begin + h->after > INT32_MAX)
         TRY(context_fail(m->ctx, SPMV_ERROR_LIMIT, "a rank has more than %d elements of x with those of others",
                          INT32_MAX));
-    TRY(host_alloc(m->ctx, *count * (int64_t)sizeof **list, what, (void **)list));
-    list_needed(needed, *list);
+    TRY(host_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, what, (void **)&h->ghost));
+    if (needed.count > 0)
+        memcpy(h->ghost, needed.col, (size_t)needed.count * sizeof *h->ghost);
 done:
+    free(needed.col);
     return st;
 }
 
@@ -210,23 +303,21 @@ spmv_status group_halo_prepare(spmv_group_matrix *m)
     struct halo *h = &m->halo;
     spmv_group *group = m->group;
     const int64_t ranks = group->transport.ranks;
-    struct needed needed = {.words = ceil_divide(m->cols, 64)};
-    int32_t *list = NULL;
-    int64_t *at = NULL, *own = NULL, *counts = NULL, count = 0;
-    TRY(spmv_group_agree(group, find_needed(m, &needed, &list, &count)));
+    int64_t *at = NULL, *own = NULL, *counts = NULL;
+    TRY(spmv_group_agree(group, find_needed(m)));
     TRY(host_alloc(m->ctx, (ranks + 1) * (int64_t)sizeof *at, what, (void **)&at));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *own, what, (void **)&own));
     TRY(host_alloc(m->ctx, ranks * ranks * (int64_t)sizeof *counts, what, (void **)&counts));
-    find_receives(m, list, count, at);
+    find_receives(m, h->ghost, h->before + h->after, at);
     for (int64_t r = 0; r < ranks; r++)
         own[r] = at[r + 1] - at[r];
     TRY(group_gather_equal(group, own, counts, ranks * (int64_t)sizeof *counts));
     h->count = add_counts(m, counts);
     TRY(spmv_group_agree(group, host_alloc(m->ctx, h->count * (int64_t)sizeof *h->index, what, (void **)&h->index)));
-    TRY(exchange_lists(m, list, at, counts));
-    renumber(m, &needed);
+    TRY(exchange_lists(m, h->ghost, at, counts));
+    renumber(m);
 done:
-    host_free_all(needed.bits, needed.before, at, own, counts, list);
+    host_free_all(at, own, counts);
     return st;
 }
 
@@ -264,7 +355,7 @@ done:
 void group_halo_release(spmv_group_matrix *m)
 {
     struct halo *h = &m->halo;
-    host_free_all(h->index, h->send, h->receive, h->receive_at, h->packed, h->arrived);
+    host_free_all(h->ghost, h->index, h->send, h->receive, h->receive_at, h->packed, h->arrived);
     spmv_free(m->ctx, h->context_packed);
     spmv_free(m->ctx, h->context_index);
 }

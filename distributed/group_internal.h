@@ -24,6 +24,7 @@ struct spmv_group {
 struct halo {
     int64_t before, after;  /* elements of other ranks in front of and behind the own ones */
     int64_t room;           /* elements in front, with those that only align the own ones */
+    int32_t *ghost;         /* before + after: the numbers of these elements in the whole vector, ascending */
     int64_t count;          /* elements that are sent */
     int32_t *index;         /* count: the own elements that are sent, rank after rank */
     int32_t *context_index; /* on cuda: the same in the context's memory */
