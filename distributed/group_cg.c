@@ -94,7 +94,7 @@ static spmv_status check_diagonal(const spmv_group_matrix *m, const struct block
 /* Whether the preconditioner needs no more of the block than the diagonal. */
 static bool needs_diagonal(const char *name)
 {
-    static const char *const names[] = {"none", "jacobi", "chebyshev"};
+    static const char *const names[] = {"none", "jacobi", "chebyshev", "amg"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -117,7 +117,7 @@ static bool all_fail_alike(spmv_status st)
     return spmv_status_class(st) >= 7 && st != SPMV_CANCELLED;
 }
 
-/* chebyshev multiplies by the whole matrix, so all ranks make it together. The others each rank makes of its
+/* chebyshev and amg are of the whole matrix, so all ranks make them together. The others each rank makes of its
  * block. */
 static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
 {
@@ -129,7 +129,7 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
         TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, NULL, &choice));
         name = choice.name;
     }
-    const bool together = strcmp(name, "chebyshev") == 0;
+    const bool together = strcmp(name, "chebyshev") == 0 || strcmp(name, "amg") == 0;
     spmv_preconditioner_options_init(&o, sizeof o);
     o.type = m->type;
     o.plan = together ? m->plan : NULL;

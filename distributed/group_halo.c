@@ -130,11 +130,18 @@ static bool list_chunk(const spmv_group_matrix *m, struct range own, int64_t c, 
     return any;
 }
 
-/* *all: the sorted columns that others own. Sets m->edge. */
+/* *all: the sorted columns that others own, and rows of this rank need; without rows all of others. Sets m->edge. */
 static spmv_status list_needed(spmv_group_matrix *m, struct columns *all)
 {
     const struct range own = own_columns(m);
     bool refused = false;
+    if (m->row_ptr == NULL) {
+        for (int64_t i = 0; i < m->cols; i++)
+            if (!is_in(own, i))
+                add_column(all, (int32_t)i);
+        all->sorted = all->count;
+        return all->refused ? context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory for %s", what) : SPMV_OK;
+    }
 #pragma omp parallel num_threads(host_team(m->ctx, m->own.nnz))
     {
         struct columns mine = {.col = NULL};
@@ -391,6 +398,8 @@ spmv_status group_fetch_start(void *matrix, void *x)
     struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
     const double begin = monotonic_seconds();
+    if (m->all_ghosts == 0)
+        return SPMV_OK;
     if (m->exchange.kind != NULL) {
         TRY(exchange_fetch_start(m, x));
         goto done;
@@ -411,6 +420,8 @@ spmv_status group_fetch_finish(void *matrix, void *x)
     const struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
     const double begin = monotonic_seconds();
+    if (m->all_ghosts == 0)
+        return SPMV_OK;
     if (m->exchange.kind != NULL) {
         TRY(exchange_fetch_finish(m, x));
         goto done;

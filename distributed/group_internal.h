@@ -121,6 +121,9 @@ void group_halo_release(spmv_group_matrix *m);
 spmv_status group_fetch_start(void *matrix, void *x);
 spmv_status group_fetch_finish(void *matrix, void *x);
 
+/* What a hierarchy of matrices needs of the ranks (group_levels.c). */
+extern const struct rank_tools group_rank_tools;
+
 /* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows
  * in the context's memory. */
 spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,

@@ -447,6 +447,9 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     m->ranks.sum = group_sum;
     m->ranks.dot = group_dot_in_context;
     m->ranks.largest = group_largest;
+    m->ranks.tools = &group_rank_tools;
+    m->ranks.rank = group->transport.rank;
+    m->ranks.count = group->transport.ranks;
     TRY(group_choose_method(m, o.method, o.compression));
     TRY(group_halo_prepare(m));
     TRY(spmv_group_agree(group, make_plan(m, &o)));

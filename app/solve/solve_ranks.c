@@ -26,7 +26,7 @@ const char *job_refuse_ranks(const struct options *o)
     if (option_of_preconditioner(o) != NULL)
         return "options of preconditioners, such as --block, are not supported on several ranks";
     if (strcmp(o->precond, "all") == 0)
-        return "the preconditioners of several ranks are none, jacobi and chebyshev, and of each rank's own block amg, "
+        return "the preconditioners of several ranks are none, jacobi, chebyshev and amg, and of each rank's own block "
                "ic0, cholesky, ilu0, fsai and block-jacobi";
     return NULL;
 }

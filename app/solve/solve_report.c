@@ -201,7 +201,7 @@ static void remark_preconditioner(const struct job *job, const struct attempt *a
     if (place_on_ranks(job->place))
         remark(LEVEL_NORMAL, "preconditioner %s%s", a->result.precond,
                strcmp(a->result.precond, "none") == 0 || strcmp(a->result.precond, "jacobi") == 0 ||
-                       strcmp(a->result.precond, "chebyshev") == 0
+                       strcmp(a->result.precond, "chebyshev") == 0 || strcmp(a->result.precond, "amg") == 0
                    ? ""
                    : " of each rank's own block: iterations depend on the number of ranks");
     if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||

@@ -295,8 +295,9 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
 
 /* Together: makes a preconditioner for the rows of this rank, for spmv_group_cg.
  *
- *   name      a name of spmv_preconditioner_name. With "none", "jacobi" and "chebyshev" iterations
- *             and bits do not depend on the number of ranks. Any other is made of the square block
+ *   name      a name of spmv_preconditioner_name. With "none", "jacobi", "chebyshev" and "amg"
+ *             iterations and bits do not depend on the number of ranks; the hierarchy of "amg" is that
+ *             which one rank makes of the whole matrix. Any other is made of the square block
  *             of each rank's own rows and columns (block Jacobi over ranks): iterations and bits
  *             depend on the number of ranks. NULL or "auto": jacobi.
  *   *precond  release it with spmv_preconditioner_destroy before the matrix

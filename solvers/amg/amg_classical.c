@@ -55,7 +55,7 @@ spmv_status amg_choose_interpolation(struct amg *amg, const struct amg_level *l)
     struct amg_sample s = {.graph = graph_of(amg, l), .stride = ceil_divide(l->rows, SAMPLE)};
     int64_t balance = 0;
     amg->classical = amg->general;
-    if (amg->general || l->nulls > 0 || l->near_null != NULL || l->rows <= AMG_COARSEST)
+    if (l->halo != NULL || amg->general || l->nulls > 0 || l->near_null != NULL || l->rows <= AMG_COARSEST)
         return SPMV_OK;
     const int64_t sample = ceil_divide(l->rows, s.stride);
     TRY(amg_alloc(&work, sample * 8, (void **)&s.count));
@@ -120,7 +120,7 @@ static spmv_status find_coarse_near(const struct amg *amg, const struct amg_leve
                                     struct amg_dependence graph, struct amg_interpolation *s)
 {
     spmv_status st = SPMV_OK;
-    *s = (struct amg_interpolation){.graph = graph, .aggregate = l->aggregate};
+    *s = (struct amg_interpolation){.graph = graph, .aggregate = l->aggregate, .near = graph.a};
     TRY(amg_alloc_vector(amg, work, l->rows, &s->to_coarse));
     TRY(amg_alloc(work, l->rows * 4, (void **)&s->near_count));
     TRY(amg_alloc(work, l->a.nnz * 4, (void **)&s->near.col));

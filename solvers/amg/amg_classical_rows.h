@@ -54,12 +54,13 @@ struct amg_split {
     struct amg_dependence graph;
     uint64_t *key, *near_key; /* state and priority of a row: before a round, and within it */
     int32_t *undecided;       /* 1: the row is neither coarse nor excluded */
+    int64_t first;            /* the number of row 0 in the whole level */
 };
 
 struct amg_interpolation {
     struct amg_dependence graph;
     const int32_t *aggregate; /* number of a coarse row, or -1 */
-    struct amg_csr near;      /* columns and values: see coarse_near */
+    struct amg_csr near;      /* see coarse_near; its rows begin where those of A do, or have room for more */
     int32_t *near_count;      /* the same */
     void *to_coarse;          /* the same, T */
     struct amg_csr room;      /* columns and values: rows of P before their lengths are known */
@@ -167,7 +168,7 @@ AMG_ROW void TYPED(amg_split_begin)(const struct amg_split *s, int64_t i)
         if (TYPED(amg_pulls)(&s->graph, pull, most[columns->col[k]]))
             use += pull / diagonal[columns->col[k]];
     }
-    s->key[i] = amg_used_key(use > 0 ? AMG_UNDECIDED : AMG_EXCLUDED, (double)use, i);
+    s->key[i] = amg_used_key(use > 0 ? AMG_UNDECIDED : AMG_EXCLUDED, (double)use, s->first + i);
 }
 
 /* Whether row i of a, which is A or A', has an undecided row with a larger key, and one of both depends on the
@@ -228,13 +229,13 @@ struct TYPED(amg_gathered) {
     T all, divisor; /* all: the sum, also of entries for which there is no room */
 };
 
-/* near: the coarse rows on which row i depends, with -a_ij, from the row's first entry of A on; near_count_i:
- * how many. to_coarse_i = b_i, the sum of these -a_ij. Coarse rows need none. */
+/* near: the coarse rows on which row i depends, with -a_ij; near_count_i: how many. to_coarse_i = b_i, the sum of these -a_ij. Coarse rows need none. */
 AMG_ROW void TYPED(amg_coarse_near)(const struct amg_interpolation *s, int64_t i)
 {
     const T most = ((const T *)s->graph.largest)[i];
     const int64_t end = amg_offset(&s->graph.a, i + 1), begin = amg_offset(&s->graph.a, i);
-    int64_t to = begin;
+    const int64_t first = amg_offset(&s->near, i);
+    int64_t to = first;
     T sum = 0;
     for (int64_t k = begin; k < end && s->aggregate[i] < 0; k++) {
         const T pull = TYPED(amg_pull)(&s->graph, i, k);
@@ -245,7 +246,7 @@ AMG_ROW void TYPED(amg_coarse_near)(const struct amg_interpolation *s, int64_t i
             sum += pull;
         }
     }
-    s->near_count[i] = (int32_t)(to - begin);
+    s->near_count[i] = (int32_t)(to - first);
     ((T *)s->to_coarse)[i] = sum;
 }
 
@@ -287,7 +288,7 @@ AMG_ROW void TYPED(amg_gather_row)(const struct amg_interpolation *s, int64_t i,
             TYPED(amg_gather)(g, s->aggregate[j], pull);
         } else {
             const T back = TYPED(amg_pull_back)(&s->graph, i, k, pull), share = pull / (to_coarse[j] + back);
-            const int64_t first = amg_offset(&s->graph.a, j), last = first + s->near_count[j];
+            const int64_t first = amg_offset(&s->near, j), last = first + s->near_count[j];
             divisor -= back * share;
             for (int64_t q = first; q < last; q++)
                 TYPED(amg_gather)(g, s->near.col[q], share * ((const T *)s->near.val)[q]);

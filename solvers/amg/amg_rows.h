@@ -18,6 +18,7 @@
 #include "solvers/amg/amg_galerkin_rows.h"
 #include "solvers/amg/amg_nodes_rows.h"
 #include "solvers/amg/amg_prolong_rows.h"
+#include "solvers/amg/amg_ranks_rows.h"
 #include "solvers/amg/amg_smoother_rows.h"
 #include "solvers/amg/amg_strength_rows.h"
 
@@ -83,6 +84,8 @@
     X(FILTER_VALUES, filter_values, filter)                                                                            \
     X(COARSE_MASS, coarse_mass, coarse)                                                                                \
     X(COARSE_CHECK, coarse_check, coarse)                                                                              \
+    X(RENUMBER, renumber, renumbering)                                                                                 \
+    X(LENGTHS, lengths, lengths)                                                                                       \
     X(DENSE_CLEAR, dense_clear, coarsest)                                                                              \
     X(DENSE_FILL, dense_fill, coarsest)                                                                                \
     X(DENSE_TAKE, dense_take, coarsest)

@@ -47,7 +47,7 @@ static spmv_status aggregate(struct amg *amg, struct amg_level *l, bool *coarser
         TRY(amg_find_nodes(amg, l, counts, graph));
     TRY(amg_find_strong(amg, l, graph, counts));
     TRY(amg_find_aggregates(amg, graph, counts, &aggregates));
-    *coarser = few_enough(aggregates * max_i64(l->nulls, 1), l->rows);
+    *coarser = few_enough(aggregates * max_i64(l->nulls, 1), l->all_rows);
     if (*coarser)
         TRY(l->nulls > 0 ? amg_prolong_basis(amg, l, counts, graph, aggregates)
                          : amg_prolong(amg, l, counts, aggregates));
@@ -69,7 +69,7 @@ static spmv_status interpolate(struct amg *amg, struct amg_level *l, bool *coars
     if (amg->general)
         TRY(amg_transpose_matrix(amg, l));
     TRY(amg_find_coarse_rows(amg, l, counts, &coarse));
-    *coarser = few_enough(coarse, l->rows);
+    *coarser = few_enough(coarse, l->all_rows);
     if (*coarser)
         TRY(amg_interpolate(amg, l, counts, coarse));
 done:
@@ -92,7 +92,7 @@ static void drop_work(const struct amg *amg, struct amg_level *l)
 static bool invert_is_cheap(const struct amg *amg, const struct amg_level *l)
 {
     const double rows = (double)l->rows;
-    return rows <= AMG_INVERSE_ROWS || rows * rows * rows <= AMG_INVERSE_WORK * (double)amg->level[0].a.nnz;
+    return rows <= AMG_INVERSE_ROWS || rows * rows * rows <= AMG_INVERSE_WORK * (double)amg->level[0].all_nnz;
 }
 
 /* The hierarchy, without plans: level by level, until one is small, or the next would not be. */
@@ -100,7 +100,8 @@ static spmv_status build_levels(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     for (struct amg_level *l = amg->level;; l++) {
-        const bool can_invert = l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
+        TRY(amg_make_whole(amg, l));
+        const bool can_invert = l->halo == NULL && l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
                    small = can_invert && invert_is_cheap(amg, l), full = amg->levels == AMG_LEVELS;
         bool coarser = false;
         TRY(amg_find_smoother(amg, l, !small && !full && l->nulls == 0 && !amg->classical));
@@ -141,7 +142,8 @@ spmv_status amg_build(struct amg *amg, spmv_type type)
     for (int k = 0; k < AMG_LEVELS; k++)
         amg->level[k].pool.ctx = amg->level[k].work.ctx = amg->ctx;
     amg->levels = 1;
-    amg->level[0].rows = amg->m->rows;
+    amg->level[0].rows = amg->level[0].all_rows = amg->m->rows;
+    amg->level[0].all_nnz = amg->given.nnz;
     amg->level[0].block = amg->block;
     amg->level[0].nulls = amg->nulls;
     amg->imprecise = amg->unchecked = amg->classical = false;
@@ -149,6 +151,8 @@ spmv_status amg_build(struct amg *amg, spmv_type type)
     /* read whole, set in parts */
     TRY(spmv_upload(amg->ctx, &(const struct amg_cells){0}, amg->cells, sizeof *amg->cells));
     TRY(amg_alloc(&amg->pool, AMG_LEVELS * amg_type_size(amg), &amg->bounds));
+    if (amg->ranks != NULL)
+        TRY(amg_begin_ranks(amg));
     TRY(amg_take_values(amg));
     TRY(amg_find_symmetry(amg));
     TRY(amg_take_near_null(amg));
@@ -217,6 +221,7 @@ void amg_clear(struct amg *amg)
         spmv_spgemm_plan_destroy(l->fp0);
         spmv_matrix_destroy(l->transpose);
         spmv_matrix_destroy(l->a_transpose);
+        amg_close_ranks(amg, l);
         amg_release(&l->pool);
         amg_release(&l->work);
         *l = (struct amg_level){0};
@@ -225,6 +230,8 @@ void amg_clear(struct amg *amg)
     amg->plan_coarsest = NULL;
     amg->coarsest_values = NULL;
     amg->largest = amg->scratch = NULL;
+    host_free_all(amg->coarse.row_of_rank, amg->coarse.chunk);
+    amg->coarse = (struct amg_coarse_rows){0};
     amg_release(&amg->pool);
     amg->levels = 0;
 }

@@ -35,6 +35,7 @@ spmv_status amg_find_strong(struct amg *amg, const struct amg_level *level, stru
         TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest));
         s.strongest = l->strongest;
         TRY(run_strongest(amg, &s, l->rows));
+        TRY(amg_fetch_vector(amg, l, l->strongest));
     }
     s.count = counts;
     TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->f_inverse));

@@ -100,7 +100,7 @@ AMG_ROW void TYPED(amg_strong_fill)(const struct amg_strength *s, int64_t i)
         }
     }
     const T diagonal = ((const T *)s->diagonal)[i];
-    if (diagonal > 0)
+    if (diagonal > 0 && middle >= 0) /* a row of another rank has no entries */
         to[middle] = TYPED(amg_lump)(diagonal, weak);
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/choice.h"
 #include "core/plural.h"
+#include "product/plan_internal.h"
 #include "solvers/amg/amg_internal.h"
 
 enum { USUAL_DEGREE = 2 }; /* products of a smoother */
@@ -65,7 +66,8 @@ static spmv_status prepare_narrowing(struct amg *amg)
     if (!amg_is_narrower(amg) || amg->largest != NULL)
         return SPMV_OK;
     TRY(amg_alloc(&amg->pool, 8, &amg->largest));
-    TRY(amg_alloc(&amg->pool, m->ctx->backend->reduce_scratch(m->ctx, m->type, m->rows), &amg->scratch));
+    if (amg->ranks == NULL)
+        TRY(amg_alloc(&amg->pool, m->ctx->backend->reduce_scratch(m->ctx, m->type, m->rows), &amg->scratch));
 done:
     return st;
 }
@@ -94,7 +96,7 @@ static int64_t bytes_of_pattern(const spmv_matrix *matrix)
 static void describe(struct amg *amg)
 {
     spmv_preconditioner *m = amg->m;
-    const double entries = (double)max_i64(amg->given.nnz, 1);
+    const double entries = (double)max_i64(amg->level[0].all_nnz, 1);
     double all = 0;
     char rows[256] = "", nodes[48] = "", vectors[32] = "";
     if (amg->block > 1)
@@ -106,8 +108,8 @@ static void describe(struct amg *amg)
         const struct amg_level *l = &amg->level[k];
         const size_t n = strlen(rows);
         m->bytes += l->pool.bytes;
-        all += (double)l->a.nnz;
-        snprintf(rows + n, sizeof rows - n, "%s%lld", k > 0 ? ", " : "", (long long)l->rows);
+        all += (double)l->all_nnz;
+        snprintf(rows + n, sizeof rows - n, "%s%lld", k > 0 ? ", " : "", (long long)l->all_rows);
         m->bytes += bytes_of_plan(l->plan);
         m->bytes += bytes_of_plan(l->plan_smoother);
         m->bytes += bytes_of_plan(l->plan_after);
@@ -129,8 +131,8 @@ static void describe(struct amg *amg)
         snprintf(smoother, sizeof smoother, "%s of degree %d", amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree);
     snprintf(m->layout, sizeof m->layout,
              "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s%s%s; the last level %s", amg->levels,
-             plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].rows : 0), spmv_type_name(amg->type),
-             all / entries, nodes, vectors,
+             plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].all_rows : 0),
+             spmv_type_name(amg->type), all / entries, nodes, vectors,
              amg->general     ? "not symmetric: classical interpolation of A and A'; "
              : amg->classical ? "classical interpolation; "
                               : "",
@@ -163,7 +165,7 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
     if (amg->block < 0 || amg->block > AMG_NULLS)
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: nodes of %d rows; 1 to %d are possible",
                             o->block, AMG_NULLS);
-    if (amg->block > 0 && amg->m->rows % amg->block != 0)
+    if (amg->block > 0 && amg->ranks == NULL && amg->m->rows % amg->block != 0)
         return context_fail(amg->ctx, SPMV_ERROR_SIZE,
                             "preconditioner amg: %lld rows are not a multiple of the %d rows of a node",
                             (long long)amg->m->rows, amg->block);
@@ -202,8 +204,15 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     amg->m = m;
     amg->ctx = m->ctx;
     amg->pool.ctx = amg->lasting.ctx = m->ctx;
+    if (source->options->plan != NULL && source->options->plan->ranks != NULL)
+        TRY(amg_take_rows_of_rank(amg, source->options->plan));
+    m->together = amg->ranks != NULL;
     TRY(check_options(amg, source->options, source->a->val != NULL));
-    if (m->rows > 0) {
+    if (m->together) {
+        amg->updates = false;
+        amg->block = 1;
+    }
+    if (m->rows > 0 || m->together) {
         TRY(amg_take_matrix(amg, source, &matrix));
         amg->finds_block = amg->block == 0;
         if (amg->finds_block)

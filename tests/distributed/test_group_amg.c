@@ -1,0 +1,289 @@
+/* Multigrid over ranks: one hierarchy for the whole matrix, the same for any number of ranks. On ref, where
+ * rows are summed alike with and without ranks, an application has the bits of one rank that has all.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/group.h>
+#include <spmv/preconditioner.h>
+#include <spmv/primitives.h>
+#include <stdlib.h>
+
+#include "core/reals.h"
+#include "core/splitmix.h"
+#include "tests/support/support.h"
+
+enum { MOST_ITERATIONS = 400 };
+
+static const struct system {
+    const char *spec;
+    spmv_type type;   /* of the matrix and of vectors */
+    int64_t coarse;   /* a larger second level has parts on ranks too */
+    const char *says; /* of the hierarchy */
+} systems[] = {
+#ifdef HOST_CUDA
+    {"poisson3d:12", SPMV_F64, 0, "rows in f32"},
+    {"diffusion2d:36,1000", SPMV_F64, 0, "rows in f32"},
+#else
+    {"poisson3d:36", SPMV_F64, 4096, "rows in f32"},
+    {"poisson2d:100", SPMV_F64, 0, "rows in f32"},
+    {"stencil27:20", SPMV_F32, 0, "rows in f32"},
+    {"diffusion2d:90,1000", SPMV_F64, 0, "rows in f32"},
+#endif
+};
+enum { SYSTEMS = sizeof systems / sizeof *systems };
+
+#ifdef HOST_CUDA
+static const int rank_counts[] = {1, 2, 3};
+#else
+static const int rank_counts[] = {1, 2, 3, 4, 7};
+#endif
+enum { COUNTS = sizeof rank_counts / sizeof *rank_counts };
+
+/* What all ranks find, in memory of rank 0. */
+struct outcome {
+    char layout[512];
+    int64_t levels;
+    char *applied, *solution; /* M^-1 r, and x */
+    double history[MOST_ITERATIONS];
+    spmv_cg_result result;
+};
+
+struct run {
+    const struct system *system;
+    const spmv_csr *a;
+    struct outcome *outcome;
+};
+
+static void fill(spmv_type type, void *numbers, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        real_set(type, numbers, i, (double)(splitmix_mix((uint64_t)i + 11) >> 40) / (1 << 24) - 0.5);
+}
+
+static int keep_history(int64_t iteration, double residual, void *user)
+{
+    if (iteration < MOST_ITERATIONS)
+        ((double *)user)[iteration] = residual;
+    return 0;
+}
+
+static void take_layout(struct outcome *o, const spmv_preconditioner *precond)
+{
+    spmv_preconditioner_info info;
+    if (spmv_preconditioner_describe(precond, &info, sizeof info) != SPMV_OK)
+        return;
+    snprintf(o->layout, sizeof o->layout, "%s", info.layout);
+    o->levels = info.levels;
+}
+
+/* The options of a solve, the same with and without ranks. */
+static spmv_cg_options options_of(const struct run *run, spmv_preconditioner *precond)
+{
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = run->system->type == SPMV_F32 ? 1e-5 : 1e-10;
+    options.zero_start = 1;
+    options.precond = precond;
+    return options;
+}
+
+/* What each rank does. */
+static spmv_status one_rank(spmv_group *group, void *user)
+{
+    const struct run *run = user;
+    struct outcome *o = run->outcome;
+    spmv_context *ctx = spmv_group_context(group);
+    const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
+    const int64_t rows = run->a->rows, begin = rows * rank / ranks, end = rows * (rank + 1) / ranks;
+    const int64_t size = (int64_t)spmv_type_size(run->system->type), *row_ptr = run->a->row_ptr;
+    int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
+    spmv_csr own = *run->a;
+    spmv_group_matrix *m = NULL;
+    spmv_group_matrix_info info = {0};
+    spmv_preconditioner *precond = NULL;
+    void *r = NULL, *z = NULL, *root = rank == 0 ? malloc((size_t)(rows * size)) : NULL;
+    for (int64_t i = begin; i <= end; i++)
+        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
+    own.rows = end - begin;
+    own.nnz = row_ptr[end] - row_ptr[begin];
+    own.row_ptr = offsets;
+    own.col += row_ptr[begin];
+    own.val = (const char *)own.val + row_ptr[begin] * size;
+    if (root != NULL)
+        fill(run->system->type, root, rows);
+    spmv_status st = spmv_group_matrix_create(group, &own, NULL, &m);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(m, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * size, &r);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * size, &z);
+    if (st == SPMV_OK)
+        st = spmv_group_scatter(m, SPMV_GROUP_ROWS, root, r);
+    if (st == SPMV_OK)
+        st = spmv_group_preconditioner_create(m, "amg", &precond);
+    if (st == SPMV_OK && rank == 0)
+        take_layout(o, precond);
+    if (st == SPMV_OK)
+        st = spmv_preconditioner_apply(precond, r, z);
+    if (st == SPMV_OK)
+        st = spmv_group_gather(m, SPMV_GROUP_ROWS, z, rank == 0 ? o->applied : NULL);
+    spmv_cg_options options = options_of(run, precond);
+    spmv_cg_result result = {0};
+    options.on_iteration = keep_history;
+    options.user = o->history;
+    if (st == SPMV_OK)
+        st = spmv_group_cg(m, r, z, &options, &result, sizeof result);
+    if (st == SPMV_OK)
+        st = spmv_group_gather(m, SPMV_GROUP_ROWS, z, rank == 0 ? o->solution : NULL);
+    if (rank == 0)
+        o->result = result;
+    spmv_preconditioner_destroy(precond);
+    spmv_free(ctx, r);
+    spmv_free(ctx, z);
+    spmv_group_matrix_destroy(m);
+    free(root);
+    free(offsets);
+    return st;
+}
+
+static spmv_context_options context_options(void)
+{
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    options.threads = 2;
+    return options;
+}
+
+/* The same without ranks. */
+static spmv_status without_ranks(const struct run *run)
+{
+    struct outcome *o = run->outcome;
+    const spmv_context_options context = context_options();
+    const int64_t rows = run->a->rows, bytes = rows * (int64_t)spmv_type_size(run->system->type);
+    spmv_context *ctx = NULL;
+    spmv_preconditioner *precond = NULL;
+    spmv_preconditioner_options precond_options;
+    spmv_plan *plan = NULL;
+    void *host = malloc((size_t)bytes), *r = NULL, *z = NULL;
+    fill(run->system->type, host, rows);
+    spmv_preconditioner_options_init(&precond_options, sizeof precond_options);
+    precond_options.block = 1; /* nodes have a test of their own */
+    spmv_status st = spmv_context_create(&context, &ctx);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, bytes, &r);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, bytes, &z);
+    if (st == SPMV_OK)
+        st = spmv_upload(ctx, host, r, bytes);
+    if (st == SPMV_OK)
+        st = spmv_preconditioner_create(ctx, "amg", run->a, &precond_options, &precond);
+    if (st == SPMV_OK)
+        take_layout(o, precond);
+    if (st == SPMV_OK)
+        st = spmv_preconditioner_apply(precond, r, z);
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, z, o->applied, bytes);
+    if (st == SPMV_OK)
+        st = spmv_plan_create(ctx, run->a, NULL, &plan);
+    const spmv_cg_options options = options_of(run, precond);
+    if (st == SPMV_OK)
+        st = spmv_cg(plan, r, z, &options, &o->result, sizeof o->result);
+    spmv_plan_destroy(plan);
+    spmv_preconditioner_destroy(precond);
+    spmv_free(ctx, r);
+    spmv_free(ctx, z);
+    spmv_context_destroy(ctx);
+    free(host);
+    return st;
+}
+
+static void open_outcome(struct outcome *o, const struct run *run)
+{
+    const size_t bytes = (size_t)run->a->rows * spmv_type_size(run->system->type);
+    *o = (struct outcome){.applied = malloc(bytes), .solution = malloc(bytes)};
+}
+
+static void close_outcome(struct outcome *o)
+{
+    free(o->applied);
+    free(o->solution);
+}
+
+static spmv_status run_on_ranks(int ranks, struct run *run)
+{
+    char message[512] = "";
+    const spmv_context_options context = context_options();
+    const spmv_status st = spmv_group_run(ranks, &context, one_rank, run, message, sizeof message);
+    if (st != SPMV_OK)
+        fprintf(stderr, "%s, %d ranks: %s\n", run->system->spec, ranks, message);
+    return st;
+}
+
+/* Rows of the second level. */
+static int64_t second_level(const struct outcome *o)
+{
+    const char *const comma = strchr(o->layout, ',');
+    return comma != NULL ? atoll(comma + 1) : 0;
+}
+
+static void compare(const struct outcome *a, const struct outcome *b, const struct run *run)
+{
+    const size_t bytes = (size_t)run->a->rows * spmv_type_size(run->system->type);
+    assert_string_equal(a->layout, b->layout);
+    assert_memory_equal(a->applied, b->applied, bytes);
+    assert_memory_equal(a->solution, b->solution, bytes);
+    assert_int_equal(a->result.iterations, b->result.iterations);
+    assert_memory_equal(a->history, b->history, sizeof a->history);
+}
+
+static spmv_matrix *matrix_of(const struct system *s, spmv_csr *a)
+{
+    spmv_context *ctx = NULL;
+    spmv_matrix *matrix = NULL;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_REF;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    assert_int_equal(spmv_matrix_generate(ctx, s->spec, s->type, &matrix), SPMV_OK);
+    spmv_matrix_view(matrix, a);
+    spmv_context_destroy(ctx);
+    return matrix;
+}
+
+static void same_hierarchy(void **state)
+{
+    (void)state;
+    for (int s = 0; s < SYSTEMS; s++) {
+        spmv_csr a;
+        spmv_matrix *const matrix = matrix_of(&systems[s], &a);
+        struct outcome alone, one, several;
+        struct run run = {.system = &systems[s], .a = &a, .outcome = &alone};
+        open_outcome(&alone, &run);
+        assert_int_equal(without_ranks(&run), SPMV_OK);
+        run.outcome = &one;
+        open_outcome(&one, &run);
+        for (int k = 0; k < COUNTS; k++) {
+            if (k > 0) {
+                run.outcome = &several;
+                open_outcome(&several, &run);
+            }
+            assert_int_equal(run_on_ranks(rank_counts[k], &run), SPMV_OK);
+            if (k > 0) {
+                compare(&one, &several, &run);
+                close_outcome(&several);
+            }
+        }
+        assert_non_null(strstr(one.layout, systems[s].says));
+        assert_true(one.levels > 1 && second_level(&one) > systems[s].coarse);
+        assert_string_equal(alone.layout, one.layout);
+        assert_true(llabs(alone.result.iterations - one.result.iterations) <= 1);
+        if (support_backend == SPMV_BACKEND_REF)
+            assert_memory_equal(alone.applied, one.applied, (size_t)a.rows * spmv_type_size(systems[s].type));
+        close_outcome(&alone);
+        close_outcome(&one);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+SUPPORT_MAIN(cmocka_unit_test(same_hierarchy))
