@@ -32,7 +32,7 @@ static spmv_status go_on_with_roots(struct amg *amg, const struct amg_level *l, 
         goto done;
     }
     TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I32, s->undecided + amg_room(l), amg_own_rows(l), &most));
-    int64_t undecided = most;
+    int64_t undecided = most > 0; /* without rows, most is the smallest number */
     TRY(amg_add_ranks(amg, l, &undecided));
     *any = undecided != 0;
 done:

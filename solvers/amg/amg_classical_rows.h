@@ -42,10 +42,11 @@ AMG_ROW const struct amg_csr *amg_columns_of(const struct amg_dependence *s)
     return amg_is_symmetric(s) ? &s->a : &s->t;
 }
 
-/* Every stride-th row. */
+/* Every stride-th row from `begin` on. */
 struct amg_sample {
     struct amg_dependence graph; /* without m */
-    int64_t stride;
+    int64_t begin, stride;
+    void *seen;     /* T: m of the first AMG_LOOK entries of each row; NULL: not known */
     int64_t *count; /* see one_way */
 };
 
@@ -127,22 +128,28 @@ AMG_ROW int TYPED(amg_pulls)(const struct amg_dependence *s, T pull, T most)
 
 /* Whether both a_jj and m_j are above `least`. The first decides for most matrices, without a look at the row. Of
  * a long row, which many rows may look at, AMG_LOOK entries count. */
-AMG_ROW int TYPED(amg_is_far)(const struct amg_dependence *s, int64_t j, T least)
+AMG_ROW int TYPED(amg_is_far)(const struct amg_sample *s, int64_t j, T least)
 {
-    return ((const T *)s->diagonal)[j] > least && TYPED(amg_largest_of)(s, j, AMG_LOOK) > least;
+    return ((const T *)s->graph.diagonal)[j] > least &&
+           (s->seen != (void *)0 ? ((const T *)s->seen)[j] : TYPED(amg_largest_of)(&s->graph, j, AMG_LOOK)) > least;
 }
 
-/* count: for row t times `stride`: the rows on which it depends, less AMG_FAR_WEIGHT for each of them that is
+AMG_ROW void TYPED(amg_see)(const struct amg_sample *s, int64_t i)
+{
+    ((T *)s->seen)[i] = TYPED(amg_largest_of)(&s->graph, i, AMG_LOOK);
+}
+
+/* count: for row `begin` and t times `stride`: the rows on which it depends, less AMG_FAR_WEIGHT for each of them that is
  * far from depending on it: whose a_jj and m_j are more than AMG_FAR times as large as -a_ij. */
 AMG_ROW void TYPED(amg_one_way)(const struct amg_sample *s, int64_t t)
 {
-    const int64_t i = t * s->stride, end = amg_offset(&s->graph.a, i + 1);
+    const int64_t i = s->begin + t * s->stride, end = amg_offset(&s->graph.a, i + 1);
     const T own = TYPED(amg_largest_pull)(&s->graph, i);
     int64_t count = 0;
     for (int64_t k = amg_offset(&s->graph.a, i); k < end; k++) {
         const T pull = TYPED(amg_pull)(&s->graph, i, k);
         if (TYPED(amg_pulls)(&s->graph, pull, own))
-            count += TYPED(amg_is_far)(&s->graph, s->graph.a.col[k], AMG_FAR * pull) ? 1 - AMG_FAR_WEIGHT : 1;
+            count += TYPED(amg_is_far)(s, s->graph.a.col[k], AMG_FAR * pull) ? 1 - AMG_FAR_WEIGHT : 1;
     }
     s->count[t] = count;
 }

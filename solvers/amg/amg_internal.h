@@ -237,6 +237,13 @@ spmv_status amg_largest_of_ranks(const struct amg *amg, double *numbers, int cou
 spmv_status amg_smallest_of_ranks(const struct amg *amg, double *number);
 spmv_status amg_add_ranks(const struct amg *amg, const struct amg_level *l, int64_t *number);
 
+/* counts of rows of other ranks = 0. */
+spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, int64_t *counts);
+
+/* The lists of rows of other ranks (see the step coarse_near), with those of the own rows. */
+spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
+                           struct amg_csr *near);
+
 /* amg->given = the rows of the plan; the first level. */
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan);
 spmv_status amg_begin_ranks(struct amg *amg);

@@ -210,6 +210,38 @@ done:
     return st;
 }
 
+spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, int64_t *counts)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t zero = 0, room = amg_room(l), own = amg_own_rows(l);
+    if (room > 0)
+        TRY(spmv_map_index(amg->ctx, SPMV_I64, &zero, &zero, counts, room));
+    if (l->rows > room + own)
+        TRY(spmv_map_index(amg->ctx, SPMV_I64, &zero, &zero, counts + room + own, l->rows - room - own));
+done:
+    return st;
+}
+
+/* Rows of the lists have as much room as those of A. */
+spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
+                           struct amg_csr *near)
+{
+    spmv_status st = SPMV_OK;
+    struct rank_arrays all = {.nnz = 0};
+    spmv_csr lists = l->a;
+    if (l->halo == NULL)
+        return SPMV_OK;
+    lists.col = near->col;
+    lists.val = near->val;
+    lists = amg_own_matrix(l, lists);
+    TRY(amg->tools->fetch_rows(l->halo, &lists, &all));
+    TRY(adopt(amg, work, &all, &lists));
+    *near = amg_rows_of(&lists);
+done:
+    drop_arrays(amg, &all);
+    return st;
+}
+
 /* ------------------------------------------------------------- the first level */
 
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan)

@@ -68,6 +68,7 @@
     X(ORTHONORMAL, orthonormal, basis)                                                                                 \
     X(BASIS_COUNT, basis_count, basis)                                                                                 \
     X(BASIS_FILL, basis_fill, basis)                                                                                   \
+    X(SEE, see, sample)                                                                                                \
     X(ONE_WAY, one_way, sample)                                                                                        \
     X(DEPENDENCE, dependence, dependence)                                                                              \
     X(SPLIT_BEGIN, split_begin, split)                                                                                 \

@@ -21,12 +21,12 @@ static const struct system {
 } systems[] = {
 #ifdef HOST_CUDA
     {"poisson3d:12", SPMV_F64, 0, "rows in f32"},
-    {"diffusion2d:36,1000", SPMV_F64, 0, "rows in f32"},
+    {"diffusion2d:36,1000000", SPMV_F64, 0, "classical"},
 #else
     {"poisson3d:36", SPMV_F64, 4096, "rows in f32"},
     {"poisson2d:100", SPMV_F64, 0, "rows in f32"},
     {"stencil27:20", SPMV_F32, 0, "rows in f32"},
-    {"diffusion2d:90,1000", SPMV_F64, 0, "rows in f32"},
+    {"diffusion2d:90,1000000", SPMV_F64, 0, "classical"},
 #endif
 };
 enum { SYSTEMS = sizeof systems / sizeof *systems };
