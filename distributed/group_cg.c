@@ -9,6 +9,7 @@
 
 #include "core/choice.h"
 #include "core/reals.h"
+#include "distributed/group_facts.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
 #include "solvers/precond/precond_internal.h"
@@ -119,23 +120,16 @@ static bool all_fail_alike(spmv_status st)
 
 /* chebyshev and amg are of the whole matrix, so all ranks make them together. The others each rank makes of its
  * block. */
-static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+static spmv_status create_named(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
 {
     spmv_status st = SPMV_OK;
     struct block b = {.row_ptr = NULL};
     spmv_preconditioner_options o;
-    struct precond_choice choice;
-    if (choice_is_auto(name)) {
-        TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, NULL, &choice));
-        name = choice.name;
-    }
     const bool together = strcmp(name, "chebyshev") == 0 || strcmp(name, "amg") == 0;
     spmv_preconditioner_options_init(&o, sizeof o);
     o.type = m->type;
     o.plan = together ? m->plan : NULL;
-    st = check_square(m);
-    if (st == SPMV_OK)
-        st = make_block(m, needs_diagonal(name), &b);
+    st = make_block(m, needs_diagonal(name), &b);
     if (st == SPMV_OK && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name))
         st = check_diagonal(m, &b, name);
     if (st == SPMV_OK && !together)
@@ -148,6 +142,43 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
 done:
     release_block(&b);
     return st;
+}
+
+/* The kind that is chosen without ranks, by the same facts, or the first after it that can be made. */
+static spmv_status create_chosen(spmv_group_matrix *m, spmv_preconditioner **precond)
+{
+    spmv_status st = SPMV_OK;
+    struct group_facts facts;
+    struct precond_choice choice;
+    spmv_preconditioner_options o;
+    struct precond_whole whole = {.self = m, .find_ball = group_find_ball};
+    const spmv_csr sizes = {.rows = m->ranks.rows, .cols = m->cols, .nnz = m->ranks.nnz, .type = m->own.type};
+    struct precond_source source = {.a = &sizes, .options = &o, .whole = &whole};
+    spmv_preconditioner_options_init(&o, sizeof o);
+    TRY(group_find_facts(m, &facts));
+    whole.look = facts.look;
+    source.bad = facts.bad;
+    source.bad_value = facts.bad_value;
+    TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, &source, &choice));
+    do {
+        m->group->settled = false;
+        st = create_named(m, choice.name, precond);
+    } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, &choice));
+    if (st == SPMV_OK) {
+        snprintf((*precond)->why, sizeof(*precond)->why, "%s", choice.why);
+        m->ctx->error[0] = '\0'; /* what it fell back from is no failure */
+    }
+done:
+    return st;
+}
+
+static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+{
+    const spmv_status st = check_square(m);
+    m->group->settled = st != SPMV_OK; /* the same on all ranks */
+    if (st != SPMV_OK)
+        return st;
+    return choice_is_auto(name) ? create_chosen(m, precond) : create_named(m, name, precond);
 }
 
 spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)

@@ -31,19 +31,15 @@ const char *job_refuse_ranks(const struct options *o)
     return NULL;
 }
 
-/* --precond auto: jacobi, or none if an entry of the diagonal is not positive. */
 spmv_status job_prepare_on_ranks(struct job *job, struct attempt *a)
 {
     struct place *const place = job->place;
-    const bool chooses = choice_is_auto(a->name);
+    spmv_preconditioner_info info;
     const double began = monotonic_seconds();
-    snprintf(a->result.precond, sizeof a->result.precond, "%s", chooses ? "jacobi" : a->name);
-    const spmv_status st = spmv_group_preconditioner_create(place->matrix, a->result.precond, &a->precond);
+    const spmv_status st = spmv_group_preconditioner_create(place->matrix, a->name, &a->precond);
+    const bool made = st == SPMV_OK && spmv_preconditioner_describe(a->precond, &info, sizeof info) == SPMV_OK;
+    snprintf(a->result.precond, sizeof a->result.precond, "%s", made ? info.name : a->name);
     a->setup_seconds = monotonic_seconds() - began;
-    if (chooses && st == SPMV_ERROR_NOT_POSITIVE) {
-        strcpy(a->result.precond, "none");
-        return SPMV_OK;
-    }
     if (place_passed(place, st) != SPMV_OK)
         job_tell_next(job, a, st);
     return st;

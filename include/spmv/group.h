@@ -299,7 +299,9 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
  *             iterations and bits do not depend on the number of ranks; the hierarchy of "amg" is that
  *             which one rank makes of the whole matrix. Any other is made of the square block
  *             of each rank's own rows and columns (block Jacobi over ranks): iterations and bits
- *             depend on the number of ranks. NULL or "auto": jacobi.
+ *             depend on the number of ranks. NULL or "auto": that which is
+ *             chosen without ranks, by the same facts, except factors; the first one after it, if it cannot
+ *             be made. spmv_preconditioner_describe tells which, and why.
  *   *precond  release it with spmv_preconditioner_destroy before the matrix
  *
  * Errors: SPMV_ERROR_NOT_SQUARE; SPMV_ERROR_NOT_POSITIVE (a diagonal entry is not positive; the

@@ -19,8 +19,11 @@
 #include "product/plan_internal.h"
 #include "solvers/amg/amg_internal.h"
 
-/* On a GPU, products of so many rows take less than the exchanges of a level. */
-enum { WHOLE_ROWS = 4096, WHOLE_ROWS_GPU = 1 << 16 };
+/* On a GPU, products of so many rows take less than the exchanges of a level. Tests have fewer. */
+#ifndef SPMV_AMG_WHOLE_ROWS
+#define SPMV_AMG_WHOLE_ROWS (1 << 16)
+#endif
+enum { WHOLE_ROWS = 4096, WHOLE_ROWS_GPU = SPMV_AMG_WHOLE_ROWS };
 
 static const char *const what = "a level of several ranks";
 

@@ -7,6 +7,7 @@
 #ifndef PRECOND_INTERNAL_H
 #define PRECOND_INTERNAL_H
 
+#include <math.h>
 #include <spmv/preconditioner.h>
 
 #include "core/backend.h"
@@ -77,6 +78,7 @@ struct precond_source {
     int64_t alone, first_alone;
     struct envelope envelope; /* if envelope_find was called */
     const spmv_preconditioner_options *options;
+    const struct precond_whole *whole; /* of several ranks: then a has sizes only */
 };
 
 /* For amg and "auto": replaces the coordinates in the options by the rigid body modes (amg_rigid.c),
@@ -105,6 +107,32 @@ struct precond_look {
     double products;          /* of the envelope in the matrix's own order; not on a GPU */
 };
 
+/* The entries beside the diagonal of a row; a value is added after the others. */
+struct precond_row {
+    double sum, above; /* of |a_ij|, and of the positive ones */
+    int64_t beside, positive;
+};
+
+static inline void precond_row_add(struct precond_row *row, double value)
+{
+    if (value == 0)
+        return;
+    row->sum += fabs(value);
+    row->above += value > 0 ? value : 0;
+    row->beside++;
+    row->positive += value > 0;
+}
+
+static inline bool precond_row_is_mixed(const struct precond_row *row, double diagonal)
+{
+    return row->above > PRECOND_POSITIVE * diagonal;
+}
+
+static inline bool precond_row_is_balanced(const struct precond_row *row, double diagonal)
+{
+    return fabs(diagonal - row->sum + 2 * row->above) <= PRECOND_BALANCE * diagonal;
+}
+
 /* A breadth-first search from row 0 along entries, which ends when it has reached BALL_ROWS rows or
  * all that can be reached. */
 enum { PRECOND_BALL = 4096 };
@@ -112,6 +140,13 @@ struct precond_ball {
     int32_t steps;        /* from row 0 to the last rows reached */
     int32_t rows, inside; /* reached after all steps; after half of them, rounded down */
     int32_t ended;        /* 1: no other row can be reached */
+};
+
+/* What "auto" reads of a matrix of several ranks; find_ball is called together. */
+struct precond_whole {
+    void *self;
+    struct precond_look look;
+    spmv_status (*find_ball)(void *self, struct precond_ball *ball);
 };
 
 struct precond_kind {
@@ -186,7 +221,7 @@ struct precond_choice {
     bool replaced; /* the first choice could not be made */
 };
 
-/* Chooses a kind. source: with the diagonal read; NULL for minres and ranks. */
+/* Chooses a kind. source: with the diagonal read; NULL for minres. */
 spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct precond_source *source,
                            struct precond_choice *choice);
 

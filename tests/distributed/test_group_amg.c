@@ -286,4 +286,98 @@ static void same_hierarchy(void **state)
     }
 }
 
-SUPPORT_MAIN(cmocka_unit_test(same_hierarchy))
+/* ------------------------------------------------------------- the choice */
+
+/* What "auto" takes with and without ranks. Factors are not for ranks: `instead`. */
+static const struct choice {
+    const char *spec, *instead;
+} choices[] = {
+#ifdef HOST_CUDA
+    {"poisson2d:40", NULL},
+#else
+    {"poisson2d:60", NULL},
+    {"poisson2d:260", NULL},
+    {"poisson3d:30", NULL},
+    {"diffusion2d:60,1000", "jacobi"},
+    {"diffusion2d:90,1000000", "amg"},
+    {"diffusion2d:300,10000", NULL},
+    {"elasticity2d:60", "amg"},
+    {"elasticity3d:12", "amg"},
+    {"diagonal:5000,values=constant", NULL},
+    {"poisson3d:1", NULL},
+#endif
+};
+enum { CHOICES = sizeof choices / sizeof *choices };
+
+struct chosen {
+    const spmv_csr *a;
+    char name[64], why[512];
+};
+
+static spmv_status choose_on_rank(spmv_group *group, void *user)
+{
+    struct chosen *const chosen = user;
+    const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
+    const int64_t rows = chosen->a->rows, begin = rows * rank / ranks, end = rows * (rank + 1) / ranks;
+    const int64_t *row_ptr = chosen->a->row_ptr;
+    int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
+    spmv_csr own = *chosen->a;
+    spmv_group_matrix *m = NULL;
+    spmv_preconditioner *precond = NULL;
+    spmv_preconditioner_info info;
+    for (int64_t i = begin; i <= end; i++)
+        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
+    own.rows = end - begin;
+    own.nnz = row_ptr[end] - row_ptr[begin];
+    own.row_ptr = offsets;
+    own.col += row_ptr[begin];
+    own.val = own.val != NULL ? (const char *)own.val + row_ptr[begin] * (int64_t)spmv_type_size(own.type) : NULL;
+    spmv_status st = spmv_group_matrix_create(group, &own, NULL, &m);
+    if (st == SPMV_OK)
+        st = spmv_group_preconditioner_create(m, NULL, &precond);
+    if (st == SPMV_OK && rank == 0)
+        st = spmv_preconditioner_describe(precond, &info, sizeof info);
+    if (st == SPMV_OK && rank == 0) {
+        snprintf(chosen->name, sizeof chosen->name, "%s", info.name);
+        snprintf(chosen->why, sizeof chosen->why, "%s", info.why);
+    }
+    spmv_preconditioner_destroy(precond);
+    spmv_group_matrix_destroy(m);
+    free(offsets);
+    return st;
+}
+
+static void auto_chooses_as_without_ranks(void **state)
+{
+    (void)state;
+    for (int c = 0; c < CHOICES; c++) {
+        const struct system system = {.spec = choices[c].spec, .type = SPMV_F64};
+        const spmv_context_options options = context_options();
+        spmv_preconditioner_info info;
+        spmv_preconditioner *precond = NULL;
+        spmv_context *ctx = NULL;
+        spmv_csr a;
+        spmv_matrix *const matrix = matrix_of(&system, &a);
+        char message[512];
+        assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+        assert_int_equal(spmv_preconditioner_create(ctx, "auto", &a, NULL, &precond), SPMV_OK);
+        assert_int_equal(spmv_preconditioner_describe(precond, &info, sizeof info), SPMV_OK);
+        const bool factor = strcmp(info.name, "cholesky") == 0 || strcmp(info.name, "ic0") == 0;
+        for (int ranks = 1; ranks <= 4; ranks += 3) {
+            struct chosen chosen = {.a = &a};
+            assert_int_equal(spmv_group_run(ranks, &options, choose_on_rank, &chosen, message, sizeof message),
+                             SPMV_OK);
+            if (!factor) { /* by the same reason, with the same numbers */
+                assert_string_equal(chosen.name, info.name);
+                assert_string_equal(chosen.why, info.why);
+            } else if (choices[c].instead != NULL) {
+                assert_string_equal(chosen.name, choices[c].instead);
+            }
+        }
+        spmv_preconditioner_destroy(precond);
+        spmv_context_destroy(ctx);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+SUPPORT_MAIN(cmocka_unit_test(same_hierarchy), cmocka_unit_test(auto_chooses_as_without_ranks))

@@ -1,0 +1,210 @@
+/* The facts of the whole matrix by which "auto" chooses a preconditioner: maxima, counts, and a search from a
+ * row. All ranks find the same, and what one rank finds that has all rows.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/reals.h"
+#include "core/threads.h"
+#include "distributed/group_facts.h"
+#include "distributed/group_internal.h"
+#include "formats/matrix_internal.h"
+
+static const char *const what = "the facts of a matrix of a group";
+
+static double value_of(const spmv_group_matrix *m, int64_t k)
+{
+    return m->val == NULL ? 1 : real_at(m->own.type, m->val, k);
+}
+
+static double diagonal_of(const spmv_group_matrix *m, int64_t i)
+{
+    double sum = 0;
+    for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+        if (m->col[k] - m->halo.room == i)
+            sum += value_of(m, k);
+    return sum;
+}
+
+/* As look_on_host (precond_choose.c), of own rows. The envelope has no use here. */
+static struct precond_look look(const spmv_group_matrix *m)
+{
+    double heaviest = 0, smallest = INFINITY, largest = 0;
+    int64_t beside = 0, positive = 0, mixed = 0, balanced = 0;
+#pragma omp parallel for schedule(static) num_threads(host_team(m->ctx, m->own.nnz))                                   \
+    reduction(max : heaviest, largest) reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced)
+    for (int64_t i = 0; i < m->own.rows; i++) {
+        const double diagonal = diagonal_of(m, i);
+        struct precond_row row = {0};
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            if (m->col[k] - m->halo.room != i)
+                precond_row_add(&row, value_of(m, k));
+        beside += row.beside;
+        positive += row.positive;
+        mixed += precond_row_is_mixed(&row, diagonal);
+        balanced += precond_row_is_balanced(&row, diagonal);
+        if (row.sum > heaviest * diagonal)
+            heaviest = row.sum / diagonal;
+        smallest = diagonal < smallest ? diagonal : smallest;
+        largest = diagonal > largest ? diagonal : largest;
+    }
+    return (struct precond_look){.heaviest = heaviest,
+                                 .smallest = smallest,
+                                 .largest = largest,
+                                 .beside = beside,
+                                 .positive = positive,
+                                 .mixed = mixed,
+                                 .balanced = balanced};
+}
+
+/* The first row of the whole matrix whose diagonal entry is not positive, or not finite. */
+static void find_bad(const spmv_group_matrix *m, struct group_facts *f)
+{
+    f->bad = INT64_MAX;
+    for (int64_t i = 0; i < m->own.rows && f->bad == INT64_MAX; i++) {
+        const double diagonal = diagonal_of(m, i);
+        if (!(diagonal > 0 && isfinite(diagonal))) {
+            f->bad = m->ranks.first_row + i;
+            f->bad_value = diagonal;
+        }
+    }
+}
+
+spmv_status group_find_facts(spmv_group_matrix *m, struct group_facts *facts)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    struct group_facts own = {.look = look(m)}, *all = NULL;
+    find_bad(m, &own);
+    TRY(spmv_group_agree(m->group, host_alloc(m->ctx, ranks * (int64_t)sizeof *all, what, (void **)&all)));
+    TRY(group_gather_equal(m->group, &own, all, sizeof own));
+    *facts = all[0];
+    for (int r = 1; r < ranks; r++) {
+        struct precond_look *const to = &facts->look;
+        const struct precond_look *const its = &all[r].look;
+        to->heaviest = fmax(to->heaviest, its->heaviest);
+        to->largest = fmax(to->largest, its->largest);
+        to->smallest = fmin(to->smallest, its->smallest);
+        to->beside += its->beside;
+        to->positive += its->positive;
+        to->mixed += its->mixed;
+        to->balanced += its->balanced;
+        if (facts->bad == INT64_MAX && all[r].bad != INT64_MAX) {
+            facts->bad = all[r].bad;
+            facts->bad_value = all[r].bad_value;
+        }
+    }
+    facts->bad = min_i64(facts->bad, m->ranks.rows);
+done:
+    host_free(all);
+    return st;
+}
+
+/* ------------------------------------------------------------- the search */
+
+/* Rows that the search has reached: all of them, and those of the last step. */
+struct search {
+    char *seen; /* of all rows */
+    int32_t *front, *found;
+    int64_t fronts, founds, room;
+};
+
+static int32_t number_at(const spmv_group_matrix *m, int32_t place)
+{
+    const struct halo *h = &m->halo;
+    const int64_t own = place - h->room;
+    return own < 0             ? h->ghost[own + h->before]
+           : own < m->own.rows ? (int32_t)(m->ranks.first_row + own)
+                               : h->ghost[h->before + own - m->own.rows];
+}
+
+/* Lists the rows beside own rows of the front, each once: at most PRECOND_BALL, which ends the search. */
+static void step(const spmv_group_matrix *m, struct search *s)
+{
+    s->founds = 0;
+    for (int64_t f = 0; f < s->fronts && s->founds < PRECOND_BALL; f++) {
+        const int64_t i = s->front[f] - m->ranks.first_row;
+        if (i < 0 || i >= m->own.rows)
+            continue;
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1] && s->founds < PRECOND_BALL; k++) {
+            const int32_t column = number_at(m, m->col[k]);
+            if (s->seen[column] == 0) {
+                s->seen[column] = 2; /* others may find it too */
+                s->found[s->founds++] = column;
+            }
+        }
+    }
+}
+
+/* Adds what all ranks have found. */
+static spmv_status join(spmv_group_matrix *m, struct search *s, int64_t *counts, int32_t *all)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    int64_t *const offset = counts + ranks;
+    TRY(group_gather_equal(m->group, &s->founds, counts, sizeof s->founds));
+    offset[0] = 0;
+    for (int r = 0; r < ranks; r++)
+        offset[r + 1] = offset[r] + counts[r] * (int64_t)sizeof *all;
+    TRY(group_gather(m->group, s->found, all, offset));
+    s->fronts = 0;
+    for (int64_t k = 0; k < offset[ranks] / (int64_t)sizeof *all; k++)
+        if (s->seen[all[k]] != 1) {
+            s->seen[all[k]] = 1;
+            s->front[s->fronts++] = all[k];
+        }
+done:
+    return st;
+}
+
+/* As ball_from (precond_choose.c). */
+static spmv_status search_from(spmv_group_matrix *m, struct search *s, int64_t row, int64_t *counts, int32_t *all,
+                               int32_t *reached, struct precond_ball *ball)
+{
+    spmv_status st = SPMV_OK;
+    int32_t steps = 0;
+    int64_t end = 1;
+    s->seen[row] = 1;
+    s->front[0] = (int32_t)row;
+    s->fronts = 1;
+    reached[0] = 1;
+    while (s->fronts > 0 && end <= PRECOND_BALL) {
+        step(m, s);
+        TRY(join(m, s, counts, all));
+        end += s->fronts;
+        if (s->fronts > 0 && end <= PRECOND_BALL)
+            reached[++steps] = (int32_t)end;
+    }
+    *ball = (struct precond_ball){steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
+done:
+    return st;
+}
+
+spmv_status group_find_ball(void *matrix, struct precond_ball *ball)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *m = matrix;
+    const int64_t ranks = m->group->transport.ranks, rows = m->ranks.rows;
+    struct search s = {.room = ranks * PRECOND_BALL};
+    int64_t *counts = NULL;
+    int32_t *all = NULL, *reached = NULL;
+    st = host_zeros(m->ctx, rows, what, (void **)&s.seen);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, s.room * 4, what, (void **)&s.front);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, s.room * 4, what, (void **)&s.found);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, s.room * 4, what, (void **)&all);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, (2 * ranks + 1) * 8, what, (void **)&counts);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, (PRECOND_BALL + 1) * 4, what, (void **)&reached);
+    TRY(spmv_group_agree(m->group, st));
+    TRY(search_from(m, &s, 0, counts, all, reached, ball));
+    if (ball->ended && ball->rows < rows / 2)
+        TRY(search_from(m, &s, rows / 2, counts, all, reached, ball));
+done:
+    host_free_all(s.seen, s.front, s.found, counts, all, reached);
+    return st;
+}
