@@ -66,6 +66,8 @@ struct spmv_group_matrix {
     int64_t *context_chunk;
     char *met; /* ranks: for meetings of all ranks */
     struct exchange exchange;
+    /* the matrices of hierarchies made of this one (group_levels.c), a list: they exchange in the same mode */
+    spmv_group_matrix *levels, *next_level;
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
     char note[256];

@@ -16,6 +16,7 @@ static const char *const what = "a hierarchy of ranks";
 struct level {
     struct rank_halo halo; /* the first member */
     spmv_group_matrix m;
+    spmv_group_matrix *first;                /* whose list has it */
     struct transport_parcel *send, *receive; /* of set-ups */
 };
 
@@ -35,6 +36,11 @@ static void close_level(struct rank_halo *halo)
     if (halo == NULL)
         return;
     spmv_group_matrix *m = &l->m;
+    spmv_group_matrix **link = l->first != NULL ? &l->first->levels : NULL;
+    while (link != NULL && *link != NULL && *link != m)
+        link = &(*link)->next_level;
+    if (link != NULL && *link == m)
+        *link = m->next_level;
     if (m->exchange.kind != NULL)
         exchange_close(m);
     group_halo_release(m);
@@ -54,7 +60,7 @@ static spmv_status copy_numbers(spmv_context *ctx, const void *from, int64_t byt
 }
 
 /* A level without a halo yet. col_of_rank NULL: each rank has all columns. */
-static spmv_status new_level(const spmv_group_matrix *first, const struct rank_rows *rows, struct level **level)
+static spmv_status new_level(spmv_group_matrix *first, const struct rank_rows *rows, struct level **level)
 {
     spmv_status st = SPMV_OK;
     struct level *l = NULL;
@@ -94,7 +100,7 @@ done:
 }
 
 /* What products and `spread` need, after the halo is known. Together. */
-static spmv_status complete(struct level *l, const spmv_group_matrix *first)
+static spmv_status complete(struct level *l, spmv_group_matrix *first)
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = &l->m;
@@ -114,6 +120,9 @@ static spmv_status complete(struct level *l, const spmv_group_matrix *first)
     TRY(spmv_group_agree(m->group, st));
     if (context_on_device(m->ctx))
         TRY(exchange_open(m, first->exchange.kind != NULL ? first->exchange.kind->name : "host"));
+    l->first = first;
+    m->next_level = first->levels;
+    first->levels = m;
 done:
     return st;
 }
@@ -121,7 +130,7 @@ done:
 static spmv_status take_first(void *self, spmv_type type, struct rank_first *result)
 {
     spmv_status st = SPMV_OK;
-    const spmv_group_matrix *first = self;
+    spmv_group_matrix *first = self;
     const struct halo *from = &first->halo;
     const int64_t ranks = ranks_of(first), size = (int64_t)spmv_type_size(first->type);
     const struct rank_rows rows = {.rows = first->own.rows,
@@ -171,7 +180,7 @@ done:
 static spmv_status open_level(void *self, const struct rank_rows *rows, struct rank_halo **halo)
 {
     spmv_status st = SPMV_OK;
-    const spmv_group_matrix *first = self;
+    spmv_group_matrix *first = self;
     const bool device = context_on_device(first->ctx), whole = rows->col_of_rank == NULL;
     struct level *l = NULL;
     void *row_ptr = NULL, *col = NULL;
