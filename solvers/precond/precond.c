@@ -443,8 +443,10 @@ static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind,
                              const char *why, spmv_preconditioner **made)
 {
     bool changed = false;
+    const spmv_plan *const plan = source->options->plan;
+    const bool ranks = plan != NULL && plan->ranks != NULL; /* would have to try again together */
     spmv_status st = make_kind_of(ctx, kind, source, why, made);
-    if ((st != SPMV_ERROR_NOT_POSITIVE && st != SPMV_ERROR_SINGULAR) || source->options->update_values)
+    if ((st != SPMV_ERROR_NOT_POSITIVE && st != SPMV_ERROR_SINGULAR) || source->options->update_values || ranks)
         return st;
     char kept[1024];
     snprintf(kept, sizeof kept, "%s", ctx->error);

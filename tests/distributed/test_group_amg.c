@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/reals.h"
+#include "core/runtime.h"
 #include "core/splitmix.h"
 #include "tests/support/support.h"
 
@@ -384,4 +385,103 @@ static void auto_chooses_as_without_ranks(void **state)
     }
 }
 
-SUPPORT_MAIN(cmocka_unit_test(same_hierarchy), cmocka_unit_test(auto_chooses_as_without_ranks))
+/* ------------------------------------------------------------- failures */
+
+/* The allocation of this thread that fails, counted down; 0: none. */
+static _Thread_local int fails_at;
+
+static bool fails_now(void)
+{
+    return fails_at > 0 && --fails_at == 0;
+}
+
+spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
+{
+    *memory = NULL;
+    return fails_now() ? context_fail(ctx, SPMV_ERROR_MEMORY, "%s: no memory", what)
+                       : __real_host_alloc(ctx, bytes, what, memory);
+}
+
+spmv_status __real_context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
+spmv_status __wrap_context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
+spmv_status __wrap_context_alloc(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    *memory = NULL;
+    return fails_now() ? context_fail(ctx, SPMV_ERROR_MEMORY, "no memory") : __real_context_alloc(ctx, bytes, memory);
+}
+
+enum { FAILING = 3 };
+
+struct failing {
+    const spmv_csr *a;
+    int rank, fails_at; /* 0: it is cancelled */
+    bool failed;
+    spmv_status status[FAILING];
+};
+
+static int cancel(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+static spmv_status fail_in_setup(spmv_group *group, void *user)
+{
+    struct failing *f = user;
+    spmv_context *ctx = spmv_group_context(group);
+    const int rank = spmv_group_rank(group);
+    const int64_t rows = f->a->rows, begin = rows * rank / FAILING, end = rows * (rank + 1) / FAILING;
+    const int64_t *row_ptr = f->a->row_ptr;
+    int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
+    spmv_csr own = *f->a;
+    spmv_group_matrix *m = NULL;
+    spmv_preconditioner *precond = NULL;
+    for (int64_t i = begin; i <= end; i++)
+        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
+    own.rows = end - begin;
+    own.nnz = row_ptr[end] - row_ptr[begin];
+    own.row_ptr = offsets;
+    own.col += row_ptr[begin];
+    own.val = (const char *)own.val + row_ptr[begin] * 8;
+    spmv_status st = spmv_group_matrix_create(group, &own, NULL, &m);
+    if (rank == f->rank && f->fails_at == 0)
+        spmv_context_set_cancel(ctx, cancel, NULL);
+    fails_at = rank == f->rank ? f->fails_at : 0;
+    if (st == SPMV_OK)
+        st = spmv_group_preconditioner_create(m, "amg", &precond);
+    if (rank == f->rank)
+        f->failed = fails_at == 0;
+    fails_at = 0;
+    f->status[rank] = st;
+    spmv_preconditioner_destroy(precond);
+    spmv_group_matrix_destroy(m);
+    free(offsets);
+    return st;
+}
+
+/* Each of many allocations of a rank fails in turn, and one rank is cancelled: all ranks end with its status. */
+static void failures_end_all(void **state)
+{
+    (void)state;
+    const struct system system = {.spec = support_backend == SPMV_BACKEND_CUDA ? "poisson2d:16" : "poisson2d:66",
+                                  .type = SPMV_F64};
+    const spmv_context_options options = context_options();
+    spmv_csr a;
+    spmv_matrix *const matrix = matrix_of(&system, &a);
+    struct failing f = {.failed = true};
+    int at = 0;
+    for (; f.failed; at += 1 + at / 6) {
+        f = (struct failing){.a = &a, .rank = at % FAILING, .fails_at = at};
+        const spmv_status st = spmv_group_run(FAILING, &options, fail_in_setup, &f, NULL, 0);
+        assert_int_equal(st, at == 0 ? SPMV_CANCELLED : f.failed ? SPMV_ERROR_MEMORY : SPMV_OK);
+        for (int r = 0; r < FAILING; r++)
+            assert_int_equal(f.status[r], st);
+    }
+    assert_true(at > 200);
+    spmv_matrix_destroy(matrix);
+}
+
+SUPPORT_MAIN(cmocka_unit_test(same_hierarchy), cmocka_unit_test(auto_chooses_as_without_ranks),
+             cmocka_unit_test(failures_end_all))
