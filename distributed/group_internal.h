@@ -109,6 +109,10 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
  * matrix. name, compression: the options. Together. */
 spmv_status group_choose_method(spmv_group_matrix *m, const char *name, int compression);
 
+/* Together: *block = the rows of a node, if all nodes have the same number of rows, else 1. own: the rows that this
+ * rank gives, from number `first` on; rows: of the whole square matrix. */
+spmv_status group_find_nodes(spmv_group *group, const spmv_csr *own, int64_t first, int64_t rows, int *block);
+
 /* Makes the members of the matrix for sums and dot products (group_sums.c), and those of the halo
  * (group_halo.c). */
 spmv_status group_sums_prepare(spmv_group_matrix *m);

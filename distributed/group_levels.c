@@ -302,6 +302,49 @@ done:
     return st;
 }
 
+static spmv_status give_back(const struct rank_halo *halo, void *array, int64_t size)
+{
+    spmv_status st = SPMV_OK;
+    struct level *l = level_of(halo);
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
+    char *const own = (char *)array + h->room * size, *const behind = own + halo->own * size;
+    char *from = NULL, *to = NULL, *others = NULL, *arrived = NULL;
+    const void *host = NULL;
+    void *copy = NULL;
+    if (l->m.all_ghosts == 0)
+        return SPMV_OK;
+    TRY(host_alloc(ctx, max_i64(1, (h->before + h->after) * size), what, (void **)&others));
+    TRY(host_alloc(ctx, max_i64(1, h->count * size), what, (void **)&arrived));
+    if (h->before > 0)
+        TRY(spmv_download(ctx, own - h->before * size, others, h->before * size));
+    if (h->after > 0)
+        TRY(spmv_download(ctx, behind, others + h->before * size, h->after * size));
+    from = others;
+    for (int i = 0; i < h->receives; i++) {
+        l->send[i] = (struct transport_parcel){h->receive[i].rank, from, h->receive[i].bytes / of_type * size};
+        from += l->send[i].bytes;
+    }
+    to = arrived;
+    for (int i = 0; i < h->sends; i++) {
+        l->receive[i] = (struct transport_parcel){h->send[i].rank, to, h->send[i].bytes / of_type * size};
+        to += l->receive[i].bytes;
+    }
+    TRY(group_start(l->m.group, l->send, h->receives, l->receive, h->sends));
+    TRY(group_finish(l->m.group));
+    if (h->count > 0) {
+        TRY(context_read(ctx, own, halo->own * size, what, &copy, &host));
+        for (int64_t i = 0; i < h->count; i++)
+            memcpy((char *)(uintptr_t)host + h->index[i] * size, arrived + i * size, (size_t)size);
+        if (context_on_device(ctx))
+            TRY(spmv_upload(ctx, host, own, halo->own * size));
+    }
+done:
+    host_free_all(others, arrived, copy);
+    return st;
+}
+
 static spmv_status spread(const struct rank_halo *halo, void *x)
 {
     spmv_status st = SPMV_OK;
@@ -635,6 +678,7 @@ const struct rank_tools group_rank_tools = {.first = take_first,
                                             .close = close_level,
                                             .gather = gather,
                                             .fetch = fetch,
+                                            .give_back = give_back,
                                             .spread = spread,
                                             .fetch_rows = fetch_rows,
                                             .transpose = transpose,

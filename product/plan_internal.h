@@ -47,6 +47,7 @@ struct plan_ranks {
     int64_t rows, nnz;     /* of the whole matrix */
     int64_t first_row;     /* the number of the rank's first row */
     int rank, count;       /* the number of this rank, and of all */
+    int block;             /* rows of a node; no node is cut between ranks */
     int64_t chunks;        /* of this rank */
     const int64_t *chunk;  /* chunks + 1: chunk c has rows chunk[c] ... chunk[c + 1] - 1 of this rank */
     const bool *edge;      /* chunks: whether the rows of the chunk need elements of other ranks */

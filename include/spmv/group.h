@@ -160,6 +160,9 @@ typedef struct spmv_group_matrix_options {
      * "auto": the first that is possible */
     const char *exchange;
     int compression; /* as in spmv_plan_options; default SPMV_COMPRESSION_AUTO */
+    /* rows of a node, 1 to 8: chunks begin at multiples of it. Default 0: of a square matrix, the
+     * largest number for which the rows of each node have entries in the same nodes. */
+    int block;
 } spmv_group_matrix_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_group_matrix_options). */
@@ -172,7 +175,7 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
  * whole matrix only: with W the number of rows plus nonzeros, chunk c begins at the first row i
  * with i + row_ptr[i] >= c w. w is W / 128, but at least 1024 and at most 4096. For W > 2^22 it is
  * the multiple of 4096 from W / 1024 on. On cuda it is W / 528 for W > 528 * 4096, W / 1056 for
- * W > 1056 * 16384, and i is a multiple of 256. Rank r of N owns the chunks C r / N to
+ * W > 1056 * 16384, and i is a multiple of 256. It is also a multiple of the rows of a node (block). Rank r of N owns the chunks C r / N to
  * C (r + 1) / N - 1 of C. It owns the elements of x of the same numbers if the matrix is square,
  * else the r-th of N equal parts.
  *

@@ -185,7 +185,7 @@ spmv_status amg_take_near_null(struct amg *amg)
     spmv_status st = SPMV_OK;
     struct amg_level *l = &amg->level[0];
     const spmv_type type = amg->near_null_type;
-    const int64_t elements = l->rows * max_i64(l->nulls, 1);
+    const int64_t elements = amg_own_rows(l) * max_i64(l->nulls, 1);
     void *vector = NULL;
     union real largest = {0};
     if (l->nulls > 0)
@@ -195,7 +195,8 @@ spmv_status amg_take_near_null(struct amg *amg)
         return l->nulls > 0 ? run_components(amg, &s, elements) : SPMV_OK;
     }
     TRY(amg_find_largest(amg, type, amg->near_null, elements, &largest));
-    const double most = real_at(type, &largest, 0);
+    double most = real_at(type, &largest, 0);
+    TRY(amg_largest_of_ranks(amg, &most, 1));
     if (!isfinite(most))
         return context_fail(amg->ctx, SPMV_ERROR_NOT_FINITE,
                             "preconditioner amg: a near-null-space vector has a number that is not finite");
@@ -206,8 +207,9 @@ spmv_status amg_take_near_null(struct amg *amg)
     if (l->nulls > 0)
         return amg_run(amg->ctx, AMG_CONVERT, SPMV_F64, &s, elements);
     TRY(amg_alloc_vector(amg, &l->pool, l->rows, &vector));
-    s.to = vector;
-    TRY(run_convert(amg, &s, l->rows));
+    s.to = amg_own_part(amg, l, vector);
+    TRY(run_convert(amg, &s, amg_own_rows(l)));
+    TRY(amg_fetch_vector(amg, l, vector));
     l->near_null = vector;
 done:
     return st;

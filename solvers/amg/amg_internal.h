@@ -67,7 +67,7 @@ struct amg_level {
     void *f_values; /* NULL if f is a */
     int32_t *aggregate;
     const void *near_null; /* NULL: ones */
-    double *basis;         /* f64: nulls near-null-space vectors (amg_nodes.c) */
+    double *basis;         /* f64: nulls near-null-space vectors (amg_nodes.c); with ranks of own rows */
     spmv_csr p0, p;        /* tentative and smoothed interpolation (amg_prolong.c) */
     void *p0_values, *p_values;
     double omega;          /* of p */
@@ -251,6 +251,12 @@ spmv_status amg_begin_ranks(struct amg *amg);
 /* Sets offsets to the numbers of coarse rows, of which counts are 1 where there is one, and amg->coarse. */
 spmv_status amg_number_own(struct amg *amg, const struct amg_level *l, const int64_t *counts, int64_t *offsets,
                            int64_t *total);
+
+/* The matrix of nodes of a level; P0, and the basis of the next level. Basis: of own rows. */
+spmv_status amg_find_nodes_of_rank(struct amg *amg, const struct amg_level *l, int64_t *counts,
+                                   struct amg_level *nodes);
+spmv_status amg_find_basis_of_rank(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes,
+                                   int64_t aggregates);
 
 /* R and the next level's matrix. */
 spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l);

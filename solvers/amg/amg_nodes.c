@@ -111,13 +111,22 @@ spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *
         nodes->a = l->a;
         nodes->diagonal = l->diagonal;
         nodes->root = l->root;
+        nodes->halo = l->halo;
+        nodes->ghost = l->ghost;
+        nodes->row_of_rank = l->row_of_rank;
+        nodes->chunk = l->chunk;
+        nodes->all_rows = l->all_rows;
         return SPMV_OK;
     }
-    TRY(run_node_count(amg, &s, nodes->rows));
-    TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
-    s.c = amg_rows_of(&nodes->a);
-    TRY(run_node_fill(amg, &s, nodes->rows));
-    struct amg_diagonal d = {.a = s.c, .nnz = nodes->a.nnz};
+    if (l->halo != NULL) {
+        TRY(amg_find_nodes_of_rank(amg, l, counts, nodes));
+    } else {
+        TRY(run_node_count(amg, &s, nodes->rows));
+        TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
+        s.c = amg_rows_of(&nodes->a);
+        TRY(run_node_fill(amg, &s, nodes->rows));
+    }
+    struct amg_diagonal d = {.a = amg_rows_of(&nodes->a), .nnz = nodes->a.nnz};
     TRY(amg_alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->diagonal));
     TRY(amg_alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->root));
     TRY(amg_alloc_vector(amg, &nodes->work, nodes->rows, &d.weight));
@@ -125,6 +134,8 @@ spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *
     d.diagonal = nodes->diagonal;
     d.root = nodes->root;
     TRY(run_diagonal(amg, &d, nodes->rows));
+    TRY(amg_fetch_vector(amg, nodes, nodes->diagonal));
+    TRY(amg_fetch_vector(amg, nodes, nodes->root));
 done:
     return st;
 }
@@ -164,8 +175,12 @@ spmv_status amg_prolong_basis(struct amg *amg, struct amg_level *l, int64_t *cou
     spmv_status st = SPMV_OK;
     l->f = l->a;
     TRY(amg_find_strong_values(amg, l));
-    TRY(amg_find_tentative(amg, nodes, counts, aggregates));
-    TRY(find_basis(amg, l, counts, nodes, aggregates));
+    if (l->halo != NULL) {
+        TRY(amg_find_basis_of_rank(amg, l, counts, nodes, aggregates));
+    } else {
+        TRY(amg_find_tentative(amg, nodes, counts, aggregates));
+        TRY(find_basis(amg, l, counts, nodes, aggregates));
+    }
     TRY(amg_smooth_tentative(amg, l));
 done:
     return st;

@@ -460,6 +460,205 @@ done:
     return st;
 }
 
+/* ------------------------------------------------------------- nodes */
+
+/* The nodes of the rows of a level, in a layout of their own: those of lower ranks, own ones, others. */
+struct node_layout {
+    struct amg_numbers numbers; /* ghost: in the context's memory */
+    struct amg_slots slots;
+    int64_t nodes;
+};
+
+/* Nodes of the rows of other ranks, ascending; *before: those of lower ranks. */
+static int64_t list_nodes(const struct rank_halo *h, int block, int32_t *list, int64_t *before)
+{
+    int64_t count = 0;
+    *before = 0;
+    for (int64_t k = 0; k < h->before + h->after; k++) {
+        const int32_t node = h->ghost[k] / block;
+        if (count == 0 || list[count - 1] != node)
+            list[count++] = node;
+        if (k < h->before)
+            *before = count;
+    }
+    return count;
+}
+
+static spmv_status find_layout(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
+                               struct node_layout *n)
+{
+    spmv_status st = SPMV_OK;
+    const struct rank_halo *const h = l->halo;
+    const int block = l->block;
+    int32_t *list = NULL, *slot = NULL, *row = NULL, *there = NULL;
+    int64_t before = 0;
+    TRY(host_alloc(amg->ctx, max_i64(1, h->before + h->after) * 4, what, (void **)&list));
+    const int64_t ghosts = list_nodes(h, block, list, &before), own = h->own / block;
+    n->nodes = ghosts + own;
+    TRY(host_alloc(amg->ctx, max_i64(1, l->rows) * 4, what, (void **)&slot));
+    TRY(host_alloc(amg->ctx, max_i64(1, n->nodes * block) * 4, what, (void **)&row));
+    for (int64_t k = 0; k < n->nodes * block; k++)
+        row[k] = -1;
+    for (int64_t i = 0, ghost = 0; i < l->rows; i++) {
+        const int64_t own_row = i - h->room, k = own_row < 0 ? own_row + h->before : h->before + own_row - h->own;
+        const bool mine = own_row >= 0 && own_row < h->own;
+        slot[i] = 0;
+        if (!mine && k < 0) /* only aligns */
+            continue;
+        while (!mine && list[ghost] != h->ghost[k] / block)
+            ghost++;
+        const int64_t place = mine ? before + own_row / block : ghost < before ? ghost : own + ghost;
+        slot[i] = (int32_t)(place * block + (mine ? own_row : h->ghost[k]) % block);
+        row[slot[i]] = (int32_t)i;
+    }
+    TRY(amg_alloc(work, ghosts * 4, (void **)&there));
+    TRY(spmv_upload(amg->ctx, list, there, ghosts * 4));
+    n->numbers = (struct amg_numbers){there, before, before, own, ghosts - before, h->first / block};
+    TRY(amg_alloc(work, l->rows * 4, (void **)&n->slots.slot));
+    TRY(spmv_upload(amg->ctx, slot, (int32_t *)(uintptr_t)n->slots.slot, l->rows * 4));
+    TRY(amg_alloc(work, n->nodes * block * 4, (void **)&n->slots.row));
+    TRY(spmv_upload(amg->ctx, row, (int32_t *)(uintptr_t)n->slots.row, n->nodes * block * 4));
+    n->slots.block = block;
+done:
+    host_free_all(list, slot, row);
+    return st;
+}
+
+/* The own rows of the matrix of nodes, with the numbers of nodes in the whole level as columns. */
+static spmv_status find_node_rows(struct amg *amg, const struct amg_level *l, const struct node_layout *n,
+                                  int64_t *counts, struct amg_level *nodes, spmv_csr *own)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_nodes s = {.a = amg_rows_of(&l->a), .slots = n->slots, .count = counts};
+    TRY(run_node_count(amg, &s, n->nodes));
+    TRY(amg_new_rows(amg, &nodes->pool, n->nodes, counts, n->nodes, l->a.nnz, own, &nodes->values));
+    s.c = amg_rows_of(own);
+    TRY(run_node_fill(amg, &s, n->nodes));
+    const struct amg_renumbering to_all = {
+        .numbers = n->numbers, .from = own->col, .to = (int32_t *)(uintptr_t)own->col};
+    TRY(run_renumber(amg, &to_all, own->nnz));
+    own->row_ptr = (const int64_t *)own->row_ptr + n->numbers.before; /* the others are empty */
+    own->rows = n->numbers.own;
+done:
+    return st;
+}
+
+spmv_status amg_find_nodes_of_rank(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct node_layout n = {.nodes = 0};
+    int64_t *offsets = NULL;
+    spmv_csr own;
+    TRY(new_bounds(amg, &nodes->row_of_rank, &nodes->chunk));
+    for (int r = 0; r <= ranks_of(amg); r++)
+        nodes->row_of_rank[r] = l->row_of_rank[r] / l->block;
+    for (int64_t c = 0; c <= amg->ranks->chunks; c++)
+        nodes->chunk[c] = l->chunk[c] / l->block;
+    nodes->all_rows = nodes->row_of_rank[ranks_of(amg)];
+    TRY(find_layout(amg, l, &work, &n));
+    TRY(find_node_rows(amg, l, &n, counts, nodes, &own));
+    TRY(open_halo(amg, &own, nodes->row_of_rank, nodes->all_rows, nodes->chunk, &nodes->halo));
+    nodes->rows = nodes->halo->room + nodes->halo->own + nodes->halo->after;
+    TRY(extend_offsets(amg, nodes->halo, own.row_ptr, &nodes->pool, &offsets));
+    nodes->a = own;
+    nodes->a.rows = nodes->a.cols = nodes->rows;
+    nodes->a.row_ptr = offsets;
+    TRY(take_ghosts(amg, nodes));
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* nodes->r: the nodes of each own aggregate. */
+static spmv_status gather_members(struct amg *amg, struct amg_level *nodes, int64_t aggregates, int64_t *counts)
+{
+    spmv_status st = SPMV_OK;
+    const struct rank_halo *const h = nodes->halo;
+    const int32_t none = -1, step = 0;
+    struct rank_arrays r = {.nnz = 0};
+    int32_t *own = NULL; /* the aggregates of own nodes, without those of others */
+    spmv_csr p0;
+    TRY(amg_alloc(&nodes->work, nodes->rows * 4, (void **)&own));
+    TRY(spmv_map_index(amg->ctx, SPMV_I32, &none, &step, own, nodes->rows));
+    if (h->own > 0)
+        TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_I32, nodes->aggregate + h->room, own + h->room, h->own));
+    struct amg_prolongation s = {.aggregate = own, .count = counts};
+    TRY(run_tentative_count(amg, &s, nodes->rows));
+    TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, aggregates, nodes->rows, &nodes->p0, &nodes->p0_values));
+    s.p0 = amg_rows_of(&nodes->p0);
+    TRY(run_tentative_fill(amg, &s, nodes->rows));
+    p0 = amg_own_matrix(nodes, nodes->p0);
+    TRY(amg->tools->transpose(amg->ranks->self, nodes->row_of_rank, amg->coarse.row_of_rank, &p0, &r));
+    TRY(adopt(amg, &nodes->pool, &r, &nodes->r));
+    TRY(open_halo(amg, &nodes->r, nodes->row_of_rank, nodes->all_rows, amg->coarse.chunk, &nodes->halo_r));
+done:
+    drop_arrays(amg, &r);
+    return st;
+}
+
+/* Makes the vectors orthonormal in each own aggregate, of nodes of all ranks. */
+static spmv_status make_orthonormal(struct amg *amg, struct amg_level *l, struct amg_level *nodes)
+{
+    spmv_status st = SPMV_OK;
+    const struct rank_halo *const h = nodes->halo_r;
+    struct amg_level *const next = l + 1;
+    const int64_t each = (int64_t)l->block * l->nulls, own = h->own * each;
+    double *basis = NULL;
+    TRY(amg_alloc(&nodes->work, (h->room + h->own + h->after) * each * 8, (void **)&basis));
+    if (own > 0)
+        TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_F64, l->basis, basis + h->room * each, own));
+    TRY(amg->tools->fetch(h, basis, each * 8));
+    TRY(amg_alloc(&next->work, nodes->r.rows * l->nulls * l->nulls * 8, (void **)&next->basis));
+    const struct amg_basis s = {.r = amg_rows_of(&nodes->r),
+                                .slots.block = l->block,
+                                .nulls = l->nulls,
+                                .basis = basis,
+                                .coarse_basis = next->basis};
+    TRY(run_orthonormal(amg, &s, nodes->r.rows));
+    TRY(amg->tools->give_back(h, basis, each * 8));
+    if (own > 0)
+        TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_F64, basis + h->room * each, l->basis, own));
+done:
+    return st;
+}
+
+spmv_status amg_find_basis_of_rank(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes,
+                                   int64_t aggregates)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *const next = l + 1;
+    const int64_t own = l->halo->own;
+    struct rank_arrays all = {.nnz = 0};
+    void *values = NULL;
+    spmv_csr p0;
+    if (aggregates * l->nulls > INT32_MAX)
+        TRY(context_fail(amg->ctx, SPMV_ERROR_LIMIT, "preconditioner amg: %lld rows of the second level",
+                         (long long)(aggregates * l->nulls)));
+    TRY(gather_members(amg, nodes, aggregates, counts));
+    TRY(make_orthonormal(amg, l, nodes));
+    struct amg_basis s = {.slots.block = l->block,
+                          .nulls = l->nulls,
+                          .basis = l->basis,
+                          .aggregate = nodes->aggregate + nodes->halo->room,
+                          .count = counts};
+    TRY(run_basis_count(amg, &s, own));
+    TRY(amg_new_rows(amg, &nodes->pool, own, counts, aggregates * l->nulls, INT64_MAX, &p0, &values));
+    s.p0 = amg_rows_of(&p0);
+    TRY(run_basis_fill(amg, &s, own));
+    TRY(amg->tools->fetch_rows(l->halo, &p0, &all));
+    l->p0 = p0;
+    TRY(adopt(amg, &l->pool, &all, &l->p0));
+    next->block = next->nulls = l->nulls;
+    for (int r = 0; r <= ranks_of(amg); r++)
+        amg->coarse.row_of_rank[r] *= l->nulls;
+    for (int64_t c = 0; c <= amg->ranks->chunks; c++)
+        amg->coarse.chunk[c] *= l->nulls;
+done:
+    drop_arrays(amg, &all);
+    return st;
+}
+
 /* ------------------------------------------------------------- whole levels */
 
 int64_t amg_whole_rows(const struct amg *amg)
@@ -547,6 +746,11 @@ static spmv_status make_whole(struct amg *amg, struct amg_level *l)
     if (l->near_null != NULL)
         TRY(gather_array(amg, amg_own_part(amg, l, l->near_null), l->row_of_rank, amg_type_size(amg), &whole,
                          &near_null));
+    if (l->nulls > 0) {
+        void *basis = NULL;
+        TRY(gather_array(amg, l->basis, l->row_of_rank, 8 * l->nulls, &l->work, &basis));
+        l->basis = basis;
+    }
     TRY(amg->tools->open(amg->ranks->self, &none, &l->halo_all));
     amg->tools->close(l->halo);
     l->halo = NULL;

@@ -53,6 +53,11 @@ static spmv_status aggregate(struct amg *amg, struct amg_level *l, bool *coarser
                          : amg_prolong(amg, l, counts, aggregates));
 done:
     spmv_matrix_destroy(of_nodes.transpose);
+    if (of_nodes.halo == l->halo) /* nodes are rows */
+        of_nodes.halo = NULL;
+    if (of_nodes.chunk == l->chunk)
+        of_nodes.row_of_rank = of_nodes.chunk = NULL;
+    amg_close_ranks(amg, &of_nodes);
     amg_release(&of_nodes.pool);
     amg_release(&of_nodes.work);
     return st;

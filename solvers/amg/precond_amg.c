@@ -194,6 +194,19 @@ done:
     return st;
 }
 
+/* The nodes that the matrix of the group was made for. */
+static spmv_status take_nodes_of_ranks(struct amg *amg)
+{
+    amg->updates = false;
+    if (amg->block == 0)
+        amg->block = amg->ranks->block;
+    if (amg->ranks->block % amg->block != 0)
+        return context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "preconditioner amg: nodes of %d rows, but those of the group's matrix have %d", amg->block,
+                            amg->ranks->block);
+    return SPMV_OK;
+}
+
 spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
@@ -208,10 +221,8 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
         TRY(amg_take_rows_of_rank(amg, source->options->plan));
     m->together = amg->ranks != NULL;
     TRY(check_options(amg, source->options, source->a->val != NULL));
-    if (m->together) {
-        amg->updates = false;
-        amg->block = 1;
-    }
+    if (m->together)
+        TRY(take_nodes_of_ranks(amg));
     if (m->rows > 0 || m->together) {
         TRY(amg_take_matrix(amg, source, &matrix));
         amg->finds_block = amg->block == 0;

@@ -63,7 +63,11 @@ struct rank_tools {
     /* Elements of other ranks, of `size` bytes. array: room + own + after elements in the context's memory. */
     spmv_status (*fetch)(const struct rank_halo *halo, void *array, int64_t size);
 
-    /* The same for a vector in applications, of the type of the halo: x points to the own elements. */
+    /* The way back: own elements become what the ranks that have them among those of others made of them. Of an
+     * element that several have, any of theirs. */
+    spmv_status (*give_back)(const struct rank_halo *halo, void *array, int64_t size);
+
+    /* As fetch, for a vector in applications, of the type of the halo: x points to the own elements. */
     spmv_status (*spread)(const struct rank_halo *halo, void *x);
 
     /* *all: own rows with those of other ranks, room + own + after rows. */
