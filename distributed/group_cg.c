@@ -120,13 +120,13 @@ static bool all_fail_alike(spmv_status st)
 
 /* chebyshev and amg are of the whole matrix, so all ranks make them together. The others each rank makes of its
  * block. */
-static spmv_status create_named(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+static spmv_status create_named(spmv_group_matrix *m, const char *name, const spmv_preconditioner_options *options,
+                                spmv_preconditioner **precond)
 {
     spmv_status st = SPMV_OK;
     struct block b = {.row_ptr = NULL};
-    spmv_preconditioner_options o;
+    spmv_preconditioner_options o = *options;
     const bool together = strcmp(name, "chebyshev") == 0 || strcmp(name, "amg") == 0;
-    spmv_preconditioner_options_init(&o, sizeof o);
     o.type = m->type;
     o.plan = together ? m->plan : NULL;
     st = make_block(m, needs_diagonal(name), &b);
@@ -145,16 +145,15 @@ done:
 }
 
 /* The kind that is chosen without ranks, by the same facts, or the first after it that can be made. */
-static spmv_status create_chosen(spmv_group_matrix *m, spmv_preconditioner **precond)
+static spmv_status create_chosen(spmv_group_matrix *m, const spmv_preconditioner_options *options,
+                                 spmv_preconditioner **precond)
 {
     spmv_status st = SPMV_OK;
     struct group_facts facts;
     struct precond_choice choice;
-    spmv_preconditioner_options o;
     struct precond_whole whole = {.self = m, .find_ball = group_find_ball};
     const spmv_csr sizes = {.rows = m->ranks.rows, .cols = m->cols, .nnz = m->ranks.nnz, .type = m->own.type};
-    struct precond_source source = {.a = &sizes, .options = &o, .whole = &whole};
-    spmv_preconditioner_options_init(&o, sizeof o);
+    struct precond_source source = {.a = &sizes, .options = options, .whole = &whole};
     TRY(group_find_facts(m, &facts));
     whole.look = facts.look;
     source.bad = facts.bad;
@@ -162,7 +161,7 @@ static spmv_status create_chosen(spmv_group_matrix *m, spmv_preconditioner **pre
     TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, &source, &choice));
     do {
         m->group->settled = false;
-        st = create_named(m, choice.name, precond);
+        st = create_named(m, choice.name, options, precond);
     } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, &choice));
     if (st == SPMV_OK) {
         snprintf((*precond)->why, sizeof(*precond)->why, "%s", choice.why);
@@ -172,22 +171,55 @@ done:
     return st;
 }
 
-static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+/* The options that ranks support. */
+static spmv_status check_options(const spmv_group_matrix *m, const spmv_preconditioner_options *o)
 {
-    const spmv_status st = check_square(m);
-    m->group->settled = st != SPMV_OK; /* the same on all ranks */
-    if (st != SPMV_OK)
-        return st;
-    return choice_is_auto(name) ? create_chosen(m, precond) : create_named(m, name, precond);
+    const char *const refused = o->plan != NULL          ? "plan"
+                                : o->update_values != 0  ? "update_values"
+                                : o->general != 0        ? "general"
+                                : o->coordinates != NULL ? "coordinates"
+                                                         : NULL;
+    return refused == NULL
+               ? SPMV_OK
+               : context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                              "spmv_group_preconditioner_create_with: the option %s is not for ranks", refused);
 }
 
-spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+/* The options, without pointers. */
+static uint64_t numbers_of_options(const spmv_preconditioner_options *o)
+{
+    const char *const smoother = o->smoother != NULL ? o->smoother : "";
+    const double numbers[] = {o->block, o->degree, o->steps,      o->lowest,   o->highest,        o->shift,
+                              o->drop,  o->fill,   o->near_nulls, o->strength, o->near_null_type, o->type};
+    return group_mix(group_mix(0, numbers, sizeof numbers), smoother, strlen(smoother));
+}
+
+static spmv_status create_precond(spmv_group_matrix *m, const char *name, const spmv_preconditioner_options *options,
+                                  spmv_preconditioner **precond)
+{
+    spmv_status st = check_square(m);
+    spmv_preconditioner_options o;
+    m->group->settled = st != SPMV_OK; /* the same on all ranks */
+    TRY(st);
+    spmv_preconditioner_options_init(&o, sizeof o);
+    st = options_take(m->ctx, "preconditioner", &o, sizeof o, options);
+    if (st == SPMV_OK)
+        st = check_options(m, &o);
+    TRY(group_agree_on(m->group, st, "other options of a preconditioner", numbers_of_options(&o)));
+    st = choice_is_auto(name) ? create_chosen(m, &o, precond) : create_named(m, name, &o, precond);
+done:
+    return st;
+}
+
+spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *m, const char *name,
+                                                  const spmv_preconditioner_options *options,
+                                                  spmv_preconditioner **precond)
 {
     if (m == NULL || precond == NULL)
         return context_need(m != NULL ? m->ctx : NULL, "spmv_group_preconditioner_create", "precond", precond);
     *precond = NULL;
     group_begin(m->group);
-    const spmv_status st = create_precond(m, name, precond);
+    const spmv_status st = create_precond(m, name, options, precond);
     if (st != SPMV_OK) {
         char why[1024];
         snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
@@ -196,6 +228,11 @@ spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *n
         (void)context_fail(m->ctx, st, "%s", why);
     }
     return group_end(m->group, st);
+}
+
+spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+{
+    return spmv_group_preconditioner_create_with(m, name, NULL, precond);
 }
 
 /* ------------------------------------------------------------- the solve */

@@ -313,6 +313,14 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
 SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix, const char *name,
                                                       spmv_preconditioner **precond);
 
+/* Together: the same with options, which must be the same on all ranks: those of
+ * spmv_preconditioner_create. near_null: own_rows times near_nulls elements. block of amg: 1, or a
+ * divisor of the rows of a node of the group's matrix (spmv_group_matrix_options). plan must be NULL,
+ * update_values, general and coordinates are not supported (SPMV_ERROR_UNSUPPORTED). NULL: defaults. */
+SPMV_API spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *matrix, const char *name,
+                                                           const spmv_preconditioner_options *options,
+                                                           spmv_preconditioner **precond);
+
 /* Together: solves A x = b by conjugate gradients, as spmv_cg for one right-hand side.
  *
  *   b, x     own_rows elements of this rank in the context's memory

@@ -144,6 +144,7 @@ static void describe(struct amg *amg)
 
 static spmv_status check_options(struct amg *amg, const spmv_preconditioner_options *o, bool has_values)
 {
+    static const double nothing = 0;
     struct names smoothers = {.count = 0};
     const void *l1 = NULL;
     names_add(&smoothers, "chebyshev");
@@ -169,7 +170,9 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
         return context_fail(amg->ctx, SPMV_ERROR_SIZE,
                             "preconditioner amg: %lld rows are not a multiple of the %d rows of a node",
                             (long long)amg->m->rows, amg->block);
-    if ((o->near_null != NULL) != (o->near_nulls > 0))
+    if (amg->ranks != NULL && amg->m->rows == 0 && o->near_nulls > 0)
+        amg->near_null = &nothing; /* others have some */
+    else if ((o->near_null != NULL) != (o->near_nulls > 0))
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: near_nulls is %d, near_null is %s",
                             o->near_nulls, o->near_null != NULL ? "an array" : "NULL");
     amg->nulls = amg->near_nulls = o->near_nulls;
