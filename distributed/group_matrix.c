@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/plural.h"
+#include "core/threads.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
 
@@ -267,12 +268,13 @@ done:
 /* ------------------------------------------------------------- rows to their owners */
 
 /* Copies what stays on this rank. given_up: the system gets the pages of `from` back meanwhile, so that
- * there are never two copies. */
-static void keep(const char *from, char *to, int64_t bytes, bool given_up)
+ * there are never two copies. New pages take longer than the copy, so all threads touch some. */
+static void keep(const spmv_context *ctx, const char *from, char *to, int64_t bytes, bool given_up)
 {
     enum { AT_ONCE = 4 << 20 };
-    for (int64_t at = 0; at < bytes; at += AT_ONCE) {
-        const int64_t some = min_i64(AT_ONCE, bytes - at);
+#pragma omp parallel for num_threads(host_team(ctx, bytes / 8)) schedule(static)
+    for (int64_t piece = 0; piece < ceil_divide(bytes, AT_ONCE); piece++) {
+        const int64_t at = piece * AT_ONCE, some = min_i64(AT_ONCE, bytes - at);
         memcpy(to + at, from + at, (size_t)some);
         if (given_up)
             pages_give_back((char *)(uintptr_t)from + at, some);
@@ -308,7 +310,7 @@ static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_
     TRY(group_start(m->group, send, sends, receive, receives));
     TRY(group_finish(m->group));
     if (kept < end_kept)
-        keep((const char *)from + (kept - given[rank]) * size, (char *)to + (kept - owned[rank]) * size,
+        keep(m->ctx, (const char *)from + (kept - given[rank]) * size, (char *)to + (kept - owned[rank]) * size,
              (end_kept - kept) * size, given_up);
 done:
     host_free(send);
@@ -336,6 +338,8 @@ static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const
     if (made == SPMV_OK && !s->pattern)
         made = host_alloc(ctx, max_i64(1, nnz) * size, what, &m->val);
     TRY(spmv_group_agree(m->group, made));
+    const bool team = !in_place; /* in place, each length takes the place of an offset that was read */
+#pragma omp parallel for num_threads(team ? host_team(ctx, s->own->rows) : 1) schedule(static)
     for (int64_t i = 0; i < s->own->rows; i++)
         lengths[i] = offset_at(s->own->row_ptr, s->own->row_ptr_bits, i + 1) -
                      offset_at(s->own->row_ptr, s->own->row_ptr_bits, i);
