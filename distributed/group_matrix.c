@@ -525,6 +525,9 @@ spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_ma
     const int rank = m->group->transport.rank, ranks = m->group->transport.ranks;
     const spmv_status st = spmv_plan_describe(m->plan, &plan, sizeof plan);
     int64_t largest = 0, all = 0;
+    double seconds = m->seconds;
+    for (const spmv_group_matrix *l = m->levels; l != NULL; l = l->next_level)
+        seconds += l->seconds;
     for (int r = 0; r < ranks; r++) {
         largest = max_i64(largest, m->work_of_rank[r]);
         all += m->work_of_rank[r];
@@ -549,7 +552,7 @@ spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_ma
                                          .method = plan.method,
                                          .type = m->type,
                                          .bytes = plan.bytes + (m->own.rows + 1) * 8 + m->own.nnz * (4 + value),
-                                         .exchange_seconds = m->seconds,
+                                         .exchange_seconds = seconds,
                                          .exchange = m->exchange.kind != NULL ? m->exchange.kind->name : "host"};
     result_write(info, size, &full, sizeof full);
     return st;
