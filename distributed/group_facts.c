@@ -1,5 +1,5 @@
-/* The facts of the whole matrix by which "auto" chooses a preconditioner: maxima, counts, and a search from a
- * row. All ranks find the same, and what one rank finds that has all rows.
+/* The facts of the whole matrix by which "auto" chooses a preconditioner: maxima, counts, and a
+ * search from a row. All ranks find the same, and what one rank finds that has all rows.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -119,7 +119,8 @@ static int32_t number_at(const spmv_group_matrix *m, int32_t place)
                                : h->ghost[h->before + own - m->own.rows];
 }
 
-/* Lists the rows beside own rows of the front, each once: at most PRECOND_BALL, which ends the search. */
+/* Lists the rows beside own rows of the front, each once: at most PRECOND_BALL, which ends the
+ * search. */
 static void step(const spmv_group_matrix *m, struct search *s)
 {
     s->founds = 0;

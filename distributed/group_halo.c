@@ -1,12 +1,12 @@
 /* The halo of a rank: elements of x that its rows need and other ranks own.
  *
- * A vector with room holds, in ascending order of their global numbers, the elements of lower ranks
- * that are needed, the own elements, and those of higher ranks. So columns keep their order, and
- * the product of a row is the same sum whatever rank has it.
+ * A vector with room holds, in ascending order of their global numbers, the elements of lower
+ * ranks that are needed, the own elements, and those of higher ranks. So columns keep their
+ * order, and the product of a row is the same sum whatever rank has it.
  *
- * Each thread lists the columns of others in its chunks, and sorts its list whenever it has doubled, so
- * repeats take little memory. Then one sorted list has the needed columns; the place of a column
- * follows from a search in it. Nothing has the size of the whole x.
+ * Each thread lists the columns of others in its chunks, and sorts its list whenever it has
+ * doubled, so repeats take little memory. Then one sorted list has the needed columns; the place
+ * of a column follows from a search in it. Nothing has the size of the whole x.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -109,8 +109,9 @@ static bool is_in(struct range own, int64_t column)
     return own.begin <= column && column < own.end;
 }
 
-/* Lists the columns of a chunk that others own. Returns whether there are any. A row often has the columns of the
- * row before, moved by one, so a column that was just listed is rare, and one in a small table is not listed again. */
+/* Lists the columns of a chunk that others own. Returns whether there are any. A row often has
+ * the columns of the row before, moved by one, so a column that was just listed is rare, and one
+ * in a small table is not listed again. */
 static bool list_chunk(const spmv_group_matrix *m, struct range own, int64_t c, struct columns *to)
 {
     enum { RECENT = 1 << 10 };
@@ -130,7 +131,8 @@ static bool list_chunk(const spmv_group_matrix *m, struct range own, int64_t c, 
     return any;
 }
 
-/* *all: the sorted columns that others own, and rows of this rank need; without rows all of others. Sets m->edge. */
+/* *all: the sorted columns that others own, and rows of this rank need; without rows all of
+ * others. Sets m->edge. */
 static spmv_status list_needed(spmv_group_matrix *m, struct columns *all)
 {
     const struct range own = own_columns(m);
@@ -161,8 +163,8 @@ static spmv_status list_needed(spmv_group_matrix *m, struct columns *all)
     return refused || all->refused ? context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory for %s", what) : SPMV_OK;
 }
 
-/* The place of a column in a vector with room. near: the number in the list of a column that was found
- * before. */
+/* The place of a column in a vector with room. near: the number in the list of a column that was
+ * found before. */
 static int32_t place_of(const struct halo *h, struct range own, int64_t column, int64_t *near)
 {
     int64_t begin = column < own.begin ? 0 : h->before, end = column < own.begin ? h->before : h->before + h->after;
@@ -190,22 +192,22 @@ static void renumber(spmv_group_matrix *m)
 {
     const struct halo *h = &m->halo;
     const struct range own = own_columns(m);
-    enum { PIECE = 1 << 16 };
+    enum { AT_ONCE = 1 << 16 };
     if (h->room == 0 && own.begin == 0 && h->after == 0)
         return;
 #pragma omp parallel for num_threads(host_team(m->ctx, m->own.nnz)) schedule(static)
-    for (int64_t piece = 0; piece < ceil_divide(m->own.nnz, PIECE); piece++) {
-        const int64_t end = min_i64(m->own.nnz, (piece + 1) * PIECE);
+    for (int64_t first = 0; first < m->own.nnz; first += AT_ONCE) {
+        const int64_t end = min_i64(m->own.nnz, first + AT_ONCE);
         int64_t near = 0;
-        for (int64_t k = piece * PIECE; k < end; k++)
+        for (int64_t k = first; k < end; k++)
             m->col[k] = place_of(h, own, m->col[k], &near);
     }
 }
 
 /* ------------------------------------------------------------- who sends what */
 
-/* The parcels that arrive: the needed columns of each rank are neighbours in the list. at: ranks + 1
- * places of the list. */
+/* The parcels that arrive: the needed columns of each rank are neighbours in the list. at: ranks
+ * + 1 places of the list. */
 static void find_receives(spmv_group_matrix *m, const int32_t *list, int64_t count, int64_t *at)
 {
     struct halo *h = &m->halo;
@@ -276,8 +278,8 @@ static int64_t add_counts(spmv_group_matrix *m, const int64_t *counts)
     return sent;
 }
 
-/* Allocates what the search for the halo needs, and finds the needed columns: h->ghost, before, after and
- * room. */
+/* Allocates what the search for the halo needs, and finds the needed columns: h->ghost, before,
+ * after and room. */
 static spmv_status find_needed(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;

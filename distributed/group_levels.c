@@ -1,5 +1,5 @@
-/* Matrices of a hierarchy over ranks: the functions of struct rank_tools. Each halo has the exchange of its
- * own vectors, so a plan with it multiplies as that of the first matrix does.
+/* Matrices of a hierarchy over ranks: the functions of struct rank_tools. Each halo has the
+ * exchange of its own vectors, so a plan with it multiplies as that of the first matrix does.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -66,7 +66,8 @@ static spmv_status new_level(spmv_group_matrix *first, const struct rank_rows *r
     struct level *l = NULL;
     const int ranks = ranks_of(first), rank = first->group->transport.rank;
     const int64_t bytes = (ranks + 1) * (int64_t)sizeof(int64_t), one[] = {0, rows->rows};
-    /* On a GPU, chunks would have to begin at multiples of PLAN_TILE_ROWS. Nothing is summed here. */
+    /* On a GPU, chunks would have to begin at multiples of PLAN_TILE_ROWS. Nothing is summed
+     * here. */
     const bool device = context_on_device(first->ctx);
     const int64_t chunks = device ? 1 : rows->chunks;
     TRY(host_alloc(first->ctx, sizeof *l, what, (void **)&l));
@@ -233,8 +234,8 @@ static spmv_status gather(void *self, const void *own, void *all, const int64_t 
     return group_gather(first->group, own, all, offset);
 }
 
-/* Sends packed elements of `size` bytes, in host memory. arrived: those of other ranks, in order. counts: NULL, or
- * the elements of each parcel that is sent and of each that is received. */
+/* Sends packed elements of `size` bytes, in host memory. arrived: those of other ranks, in
+ * order. counts: NULL, or the elements of each parcel that is sent and of each that is received. */
 static spmv_status swap(struct level *l, const void *packed, const int64_t *sent, void *arrived,
                         const int64_t *received, int64_t size)
 {
@@ -408,7 +409,8 @@ done:
     return st;
 }
 
-/* An array of entries on its way: those of rows that others need are packed, then sent; own ones are copied. */
+/* An array of entries on its way: those of rows that others need are packed, then sent; own ones
+ * are copied. */
 static spmv_status move_entries(struct level *l, const struct host_rows *rows, const void *host, const void *own,
                                 int64_t nnz, const int64_t *sent, const int64_t *received, const int64_t *arriving,
                                 int64_t size, void *all)

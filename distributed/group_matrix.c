@@ -273,8 +273,8 @@ static void keep(const spmv_context *ctx, const char *from, char *to, int64_t by
 {
     enum { AT_ONCE = 4 << 20 };
 #pragma omp parallel for num_threads(host_team(ctx, bytes / 8)) schedule(static)
-    for (int64_t piece = 0; piece < ceil_divide(bytes, AT_ONCE); piece++) {
-        const int64_t at = piece * AT_ONCE, some = min_i64(AT_ONCE, bytes - at);
+    for (int64_t at = 0; at < bytes; at += AT_ONCE) {
+        const int64_t some = min_i64(AT_ONCE, bytes - at);
         memcpy(to + at, from + at, (size_t)some);
         if (given_up)
             pages_give_back((char *)(uintptr_t)from + at, some);

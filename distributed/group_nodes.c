@@ -1,5 +1,6 @@
-/* Nodes of several rows, as in elasticity: found in the pattern of the whole matrix, so that no node is cut
- * between ranks. As amg_find_block (solvers/amg/amg_nodes.c) finds nodes of one size without ranks.
+/* Nodes of several rows, as in elasticity: found in the pattern of the whole matrix, so that no
+ * node is cut between ranks. As amg_find_block (solvers/amg/amg_nodes.c) finds nodes of one size
+ * without ranks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -11,8 +12,8 @@
 
 enum { MOST = 8 }; /* rows of a node: AMG_NULLS */
 
-/* What the neighbours of a rank need of its first and last row: a number for the nodes of the row's entries, for
- * each size of nodes. Whole rows are compared on a rank. */
+/* What the neighbours of a rank need of its first and last row: a number for the nodes of the
+ * row's entries, for each size of nodes. Whole rows are compared on a rank. */
 struct end_row {
     uint64_t nodes[MOST + 1];
     int64_t entries;
@@ -30,8 +31,8 @@ static int64_t entries_of(const spmv_csr *a, int64_t row)
     return row_first(a, row + 1) - row_first(a, row);
 }
 
-/* Whether row i has entries in the same nodes as the row before. Rows of boundary values, which have one entry,
- * agree with any. */
+/* Whether row i has entries in the same nodes as the row before. Rows of boundary values, which
+ * have one entry, agree with any. */
 static bool is_like(const spmv_csr *a, int64_t i, int block)
 {
     const int64_t middle = row_first(a, i), end = row_first(a, i + 1);

@@ -1,17 +1,18 @@
 /* Levels of which several ranks have parts.
  *
- * A rank runs the same steps as one that has the whole level, for its own rows and for those of other ranks
- * beside them (ghosts), in the layout of struct rank_halo: l->rows counts all of them. Ghosts have no
- * entries, so steps leave nothing useful for them; then amg_fetch takes what their owners have found. Ties
- * are broken by the number of the row in the whole level, and what combines rows does not depend on an order.
- * So the hierarchy has the bits of one that a single rank makes, and so for any number of ranks.
+ * A rank runs the same steps as one that has the whole level, for its own rows and for those of
+ * other ranks beside them (ghosts), in the layout of struct rank_halo: l->rows counts all of
+ * them. Ghosts have no entries, so steps leave nothing useful for them; then amg_fetch takes
+ * what their owners have found. Ties are broken by the number of the row in the whole level, and
+ * what combines rows does not depend on an order. So the hierarchy has the bits of one that a
+ * single rank makes, and so for any number of ranks.
  *
- * A coarse row belongs to the rank of its root, and rows are numbered in the order of their roots: each rank
- * has a range of them. Chunks are those of the first level: chunk c of a level has the roots of chunk c of
- * the level before.
+ * A coarse row belongs to the rank of its root, and rows are numbered in the order of their
+ * roots: each rank has a range of them. Chunks are those of the first level: chunk c of a level
+ * has the roots of chunk c of the level before.
  *
- * A level of at most WHOLE_ROWS rows is made whole on each rank, with all that follows: then an exchange
- * would take longer than the products. The limit depends on the size alone.
+ * A level of at most WHOLE_ROWS rows is made whole on each rank, with all that follows: then an
+ * exchange would take longer than the products. The limit depends on the size alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -364,7 +365,8 @@ done:
     return st;
 }
 
-/* c = R A P, the own rows, with the columns of the whole level: the values in `values`, the pattern in *plan. */
+/* c = R A P, the own rows, with the columns of the whole level: the values in `values`, the
+ * pattern in *plan. */
 static spmv_status find_product(struct amg *amg, struct amg_level *l, const spmv_csr *p, spmv_spgemm_plan **plan,
                                 spmv_csr *c, void **values)
 {
@@ -462,7 +464,8 @@ done:
 
 /* ------------------------------------------------------------- nodes */
 
-/* The nodes of the rows of a level, in a layout of their own: those of lower ranks, own ones, others. */
+/* The nodes of the rows of a level, in a layout of their own: those of lower ranks, own ones,
+ * others. */
 struct node_layout {
     struct amg_numbers numbers; /* ghost: in the context's memory */
     struct amg_slots slots;

@@ -1,8 +1,9 @@
-/* What several ranks do together to make and apply a hierarchy of matrices. distributed/ has the functions
- * (group_levels.c), solvers/amg calls them. All are called by all ranks in the same order.
+/* What several ranks do together to make and apply a hierarchy of matrices. distributed/ has the
+ * functions (group_levels.c), solvers/amg calls them. All are called by all ranks in the same
+ * order.
  *
- * A level's rows are numbered through all ranks, each of which has a range of them. Its own rows are a matrix
- * with the columns of the whole level, which a halo renumbers.
+ * A level's rows are numbered through all ranks, each of which has a range of them. Its own rows
+ * are a matrix with the columns of the whole level, which a halo renumbers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RANK_TOOLS_H
@@ -10,9 +11,10 @@
 
 #include <spmv/plan.h>
 
-/* The layout of a vector of a level, for rows that need elements of other ranks: `room` elements in front of
- * the own ones, of which the last `before` are those of lower ranks, and behind them `after` elements of higher
- * ranks. All ascend by their numbers in the whole level, and so do renumbered columns. */
+/* The layout of a vector of a level, for rows that need elements of other ranks: `room` elements
+ * in front of the own ones, of which the last `before` are those of lower ranks, and behind them
+ * `after` elements of higher ranks. All ascend by their numbers in the whole level, and so do
+ * renumbered columns. */
 struct rank_halo {
     int64_t room, before, own, after;
     int64_t first;        /* number of the first own element */
@@ -60,26 +62,28 @@ struct rank_tools {
     /* As MPI_Allgatherv, in host memory: rank r gives offset[r + 1] - offset[r] bytes. */
     spmv_status (*gather)(void *self, const void *own, void *all, const int64_t *offset);
 
-    /* Elements of other ranks, of `size` bytes. array: room + own + after elements in the context's memory. */
+    /* Elements of other ranks, of `size` bytes. array: room + own + after elements in the
+     * context's memory. */
     spmv_status (*fetch)(const struct rank_halo *halo, void *array, int64_t size);
 
-    /* The way back: own elements become what the ranks that have them among those of others made of them. Of an
-     * element that several have, any of theirs. */
+    /* The way back: own elements become what the ranks that have them among those of others made
+     * of them. Of an element that several have, any of theirs. */
     spmv_status (*give_back)(const struct rank_halo *halo, void *array, int64_t size);
 
-    /* As fetch, for a vector in applications, of the type of the halo: x points to the own elements. */
+    /* As fetch, for a vector in applications, of the type of the halo: x points to the own
+     * elements. */
     spmv_status (*spread)(const struct rank_halo *halo, void *x);
 
     /* *all: own rows with those of other ranks, room + own + after rows. */
     spmv_status (*fetch_rows)(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all);
 
-    /* *to: the rows of the transpose that this rank owns, with the numbers of the rows of `own` in the whole
-     * matrix as columns. */
+    /* *to: the rows of the transpose that this rank owns, with the numbers of the rows of `own`
+     * in the whole matrix as columns. */
     spmv_status (*transpose)(void *self, const int64_t *row_of_rank, const int64_t *col_of_rank, const spmv_csr *own,
                              struct rank_arrays *to);
 
-    /* A plan for own rows with renumbered columns. Its products fetch what they need of x. It must be destroyed
-     * before the halo. */
+    /* A plan for own rows with renumbered columns. Its products fetch what they need of x. It
+     * must be destroyed before the halo. */
     spmv_status (*plan)(const struct rank_halo *halo, const spmv_csr *own, const spmv_plan_options *options,
                         spmv_plan **plan);
 };

@@ -1,5 +1,6 @@
-/* Multigrid over ranks: one hierarchy for the whole matrix, the same for any number of ranks. On ref, where
- * rows are summed alike with and without ranks, an application has the bits of one rank that has all.
+/* Multigrid over ranks: one hierarchy for the whole matrix, the same for any number of ranks. On
+ * ref, where rows are summed alike with and without ranks, an application has the bits of one
+ * rank that has all.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/group.h>
@@ -511,7 +512,8 @@ static spmv_status fail_in_setup(spmv_group *group, void *user)
     return st;
 }
 
-/* Each of many allocations of a rank fails in turn, and one rank is cancelled: all ranks end with its status. */
+/* Each of many allocations of a rank fails in turn, and one rank is cancelled: all ranks end
+ * with its status. */
 static void failures_end_all(void **state)
 {
     (void)state;
