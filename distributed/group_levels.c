@@ -17,6 +17,7 @@ struct level {
     struct rank_halo halo; /* the first member */
     spmv_group_matrix m;
     spmv_group_matrix *first;                /* whose list has it */
+    bool opened;                             /* the exchange of vectors */
     struct transport_parcel *send, *receive; /* of set-ups */
 };
 
@@ -100,7 +101,21 @@ done:
     return st;
 }
 
-/* What products and `spread` need, after the halo is known. Together. */
+/* The exchange of vectors, once: on GPUs it takes memory, and many halos are only for set-ups. Together. */
+static spmv_status open_exchange(struct level *l)
+{
+    spmv_status st = SPMV_OK;
+    const struct exchange *const first = &l->first->exchange;
+    if (l->opened || !context_on_device(l->m.ctx))
+        return SPMV_OK;
+    TRY(spmv_group_agree(l->m.group, group_sums_prepare(&l->m)));
+    TRY(exchange_open(&l->m, first->kind != NULL ? first->kind->name : "host"));
+    l->opened = true;
+done:
+    return st;
+}
+
+/* What set-ups need, after the halo is known. Together. */
 static spmv_status complete(struct level *l, spmv_group_matrix *first)
 {
     spmv_status st = SPMV_OK;
@@ -115,15 +130,10 @@ static spmv_status complete(struct level *l, spmv_group_matrix *first)
                                  .ghost = h->ghost};
     m->ranks.before = h->room;
     m->ranks.after = h->after;
-    st = group_halo_buffers(m);
-    if (st == SPMV_OK && context_on_device(m->ctx))
-        st = group_sums_prepare(m);
-    TRY(spmv_group_agree(m->group, st));
-    if (context_on_device(m->ctx))
-        TRY(exchange_open(m, first->exchange.kind != NULL ? first->exchange.kind->name : "host"));
     l->first = first;
     m->next_level = first->levels;
     first->levels = m;
+    TRY(spmv_group_agree(m->group, group_halo_buffers(m)));
 done:
     return st;
 }
@@ -201,6 +211,8 @@ static spmv_status open_level(void *self, const struct rank_rows *rows, struct r
     if (device && l->m.col != NULL)
         TRY(spmv_upload(first->ctx, l->m.col, rows->col, rows->nnz * 4));
     TRY(complete(l, first));
+    if (rows->row_ptr == NULL) /* for `spread` */
+        TRY(open_exchange(l));
     *halo = &l->halo;
 done:
     host_free(row_ptr);
@@ -217,13 +229,17 @@ done:
 static spmv_status make_plan(const struct rank_halo *halo, const spmv_csr *own, const spmv_plan_options *options,
                              spmv_plan **plan)
 {
+    spmv_status st = SPMV_OK;
     struct level *l = level_of(halo);
     spmv_plan_options o = *options;
     spmv_csr view = *own;
     view.cols = halo->room + halo->own + halo->after;
     if (context_on_device(l->m.ctx) && o.method == NULL)
         o.method = "vector"; /* its bits depend on the row alone */
-    return plan_create_for_rank(l->m.ctx, &view, &o, &l->m.ranks, plan);
+    TRY(open_exchange(l));
+    TRY(plan_create_for_rank(l->m.ctx, &view, &o, &l->m.ranks, plan));
+done:
+    return st;
 }
 
 /* ------------------------------------------------------------- elements */
