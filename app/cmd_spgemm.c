@@ -19,7 +19,7 @@
 enum { MATRICES_MOST = 3, PRODUCTS_MOST = 2 };
 
 /* One product of two matrices. */
-struct step {
+struct product {
     spmv_spgemm_plan *plan;
     spmv_spgemm_info info; /* strings live as long as the plan */
     void *values;          /* in the context's memory */
@@ -34,7 +34,7 @@ struct job {
     spmv_matrix *sent[MATRICES_MOST]; /* copies in a GPU's memory */
     spmv_csr there[MATRICES_MOST];    /* the matrices in the context's memory */
     int matrices, products;
-    struct step step[PRODUCTS_MOST];
+    struct product product[PRODUCTS_MOST];
     struct input c; /* the result, in host memory */
 };
 
@@ -89,21 +89,21 @@ static spmv_status send(struct job *job)
 /* ------------------------------------------------------------------------------ spgemm */
 
 /* Memory that C takes after the symbolic phase, and writing it: checked before it is allocated. */
-static spmv_status check_memory(const struct job *job, const struct step *step)
+static spmv_status check_memory(const struct job *job, const struct product *product)
 {
     struct memory m;
-    const int64_t value = (int64_t)spmv_type_size(step->info.type), most = INT64_MAX / 2;
+    const int64_t value = (int64_t)spmv_type_size(product->info.type), most = INT64_MAX / 2;
     memory_limit(job->ctx, job->o, JOB_LOOK, &m);
-    m.needed = step->info.nnz < most / value ? step->info.nnz * value : most;
+    m.needed = product->info.nnz < most / value ? product->info.nnz * value : most;
     if (!on_host(job) || m.needed <= m.allowed)
         return SPMV_OK;
     char text[160];
     snprintf(text, sizeof text, "the values of the product (entries: %lld) need %s of memory; %s are allowed",
-             (long long)step->info.nnz, bytes_text((double)m.needed), bytes_text((double)m.allowed));
+             (long long)product->info.nnz, bytes_text((double)m.needed), bytes_text((double)m.allowed));
     return memory_report(&m, SPMV_ERROR_MEMORY, text);
 }
 
-static spmv_status multiply(struct job *job, const spmv_csr *a, const spmv_csr *b, struct step *step)
+static spmv_status multiply(struct job *job, const spmv_csr *a, const spmv_csr *b, struct product *product)
 {
     spmv_spgemm_options options;
     struct memory m;
@@ -112,27 +112,27 @@ static spmv_status multiply(struct job *job, const spmv_csr *a, const spmv_csr *
     options.method = job->o->method;
     if (job->o->max_memory > 0 && on_host(job))
         options.max_bytes = m.allowed;
-    spmv_status st = spmv_spgemm_plan_create(job->ctx, a, b, &options, &step->plan);
+    spmv_status st = spmv_spgemm_plan_create(job->ctx, a, b, &options, &product->plan);
     if (st == SPMV_OK)
-        st = spmv_spgemm_describe(step->plan, &step->info, sizeof step->info);
+        st = spmv_spgemm_describe(product->plan, &product->info, sizeof product->info);
     m.needed = options.max_bytes > 0 ? INT64_MAX : 0; /* with a limit the message names the option */
     if (st != SPMV_OK) {
         progress_end();
         return memory_report(&m, st, plain_sentence(spmv_last_error(job->ctx)));
     }
-    st = check_memory(job, step);
+    st = check_memory(job, product);
     if (st != SPMV_OK)
         return st;
-    spmv_spgemm_pattern(step->plan, &step->c);
-    const int64_t n = step->info.nnz > 0 ? step->info.nnz : 1;
-    st = spmv_alloc(job->ctx, n * (int64_t)spmv_type_size(step->info.type), &step->values);
+    spmv_spgemm_pattern(product->plan, &product->c);
+    const int64_t n = product->info.nnz > 0 ? product->info.nnz : 1;
+    st = spmv_alloc(job->ctx, n * (int64_t)spmv_type_size(product->info.type), &product->values);
     const double began = monotonic_seconds();
     if (st == SPMV_OK)
-        st = spmv_spgemm_values(step->plan, a->val, b->val, step->values);
+        st = spmv_spgemm_values(product->plan, a->val, b->val, product->values);
     if (st == SPMV_OK)
         st = spmv_synchronize(job->ctx);
-    step->numeric_seconds = monotonic_seconds() - began;
-    step->c.val = step->values;
+    product->numeric_seconds = monotonic_seconds() - began;
+    product->c.val = product->values;
     return st == SPMV_OK ? SPMV_OK : failed(job, st);
 }
 
@@ -140,16 +140,16 @@ static spmv_status multiply(struct job *job, const spmv_csr *a, const spmv_csr *
 static spmv_status multiply_all(struct job *job)
 {
     const bool triple = job->o->triple;
-    spmv_status st = multiply(job, &job->there[triple ? 1 : 0], &job->there[triple ? 2 : 1], &job->step[0]);
+    spmv_status st = multiply(job, &job->there[triple ? 1 : 0], &job->there[triple ? 2 : 1], &job->product[0]);
     if (st == SPMV_OK && triple)
-        st = multiply(job, &job->there[0], &job->step[0].c, &job->step[1]);
+        st = multiply(job, &job->there[0], &job->product[0].c, &job->product[1]);
     return st;
 }
 
 /* The result in host memory. */
 static spmv_status receive(struct job *job)
 {
-    const spmv_csr *const c = &job->step[job->products - 1].c;
+    const spmv_csr *const c = &job->product[job->products - 1].c;
     job->c.argument = job->o->triple ? "R (A P)" : "A B";
     job->c.view = *c;
     job->c.view.memory = SPMV_MEMORY_HOST;
@@ -167,18 +167,18 @@ static spmv_status receive(struct job *job)
 /* The seconds of a phase of all products. */
 static double symbolic_seconds(const struct job *job)
 {
-    return job->step[0].info.seconds + job->step[1].info.seconds;
+    return job->product[0].info.seconds + job->product[1].info.seconds;
 }
 
 static double numeric_seconds(const struct job *job)
 {
-    return job->step[0].numeric_seconds + job->step[1].numeric_seconds;
+    return job->product[0].numeric_seconds + job->product[1].numeric_seconds;
 }
 
 static void remark_job(const struct job *job)
 {
     for (int i = 0; i < job->products; i++) {
-        const struct step *const s = &job->step[i];
+        const struct product *const s = &job->product[i];
         remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s from %lld product%s, %s",
                !job->o->triple ? "A B"
                : i == 0        ? "A P"
@@ -187,12 +187,12 @@ static void remark_job(const struct job *job)
                (long long)s->info.products, plural(s->info.products), spmv_type_name(s->info.type));
     }
     remark(LEVEL_NORMAL, "on %s", spmv_context_describe(job->ctx));
-    remark(LEVEL_NORMAL, "method %s: %s", job->step[0].info.method, job->step[0].info.why);
+    remark(LEVEL_NORMAL, "method %s: %s", job->product[0].info.method, job->product[0].info.why);
     remark(LEVEL_NORMAL, "symbolic phase %s, numeric phase %s", seconds_text(symbolic_seconds(job)),
            seconds_text(numeric_seconds(job)));
 }
 
-static json_t *json_step(const struct step *s)
+static json_t *json_product(const struct product *s)
 {
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I}", "method", s->info.method, "why",
                      s->info.why, "type", spmv_type_name(s->info.type), "rows", (json_int_t)s->info.rows, "cols",
@@ -221,7 +221,7 @@ static spmv_status write_json(const struct job *job)
         json_array_append_new(inputs, input);
     }
     for (int i = 0; i < job->products; i++)
-        json_array_append_new(products, json_step(&job->step[i]));
+        json_array_append_new(products, json_product(&job->product[i]));
     json_put(root, "inputs", inputs);
     json_put(result, "op", json_string(job->o->triple ? "triple" : "multiply"));
     json_put(result, "backend", json_string(spmv_backend_name(spmv_context_backend(job->ctx))));
@@ -247,8 +247,8 @@ static spmv_status write_results(struct job *job, const char *path)
 static void release(struct job *job)
 {
     for (int i = 0; i < PRODUCTS_MOST; i++) {
-        spmv_free(job->ctx, job->step[i].values);
-        spmv_spgemm_plan_destroy(job->step[i].plan);
+        spmv_free(job->ctx, job->product[i].values);
+        spmv_spgemm_plan_destroy(job->product[i].plan);
     }
     for (int i = 0; i < MATRICES_MOST; i++) {
         spmv_matrix_destroy(job->sent[i]);

@@ -8,10 +8,10 @@
 
 struct command {
     const char *name;
-    const char *arguments;   /* "A [x]" */
-    const char *what;        /* one sentence */
-    enum option_group group; /* the group of its options */
-    int least, most;         /* number of arguments after the name */
+    const char *arguments;         /* "A [x]" */
+    const char *what;              /* one sentence */
+    enum option_commands commands; /* which of the options it takes */
+    int least, most;               /* number of arguments after the name */
     spmv_status (*run)(const struct options *o, const char *const *arguments, int count);
 };
 

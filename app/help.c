@@ -144,20 +144,20 @@ void help_print(const struct command *command)
         printf("       %s\n", text);
     }
     printf("%s\n\nOptions:\n", command->what);
-    options_print(command->group);
-    if (options_take(command->group, "method"))
+    options_print(command->commands);
+    if (options_take(command->commands, "method"))
         print_by_backend("Methods (--method)",
-                         command->group == GROUP_SPGEMM ? names_of_spgemm_methods : names_of_methods);
-    if ((command->group & (GROUP_SOLVE | GROUP_BENCH)) != 0)
+                         command->commands == IN_SPGEMM ? names_of_spgemm_methods : names_of_methods);
+    if ((command->commands & (IN_SOLVE | IN_BENCH)) != 0)
         print_by_backend("Rungs of conjugate gradients (--rung)", names_of_rungs);
-    if (options_take(command->group, "solver"))
+    if (options_take(command->commands, "solver"))
         print_solvers();
-    if (options_take(command->group, "precond"))
+    if (options_take(command->commands, "precond"))
         print_preconditioners();
-    if (command->group == GROUP_BENCH)
+    if (command->commands == IN_BENCH)
         print_bench_lists();
-    if (command->group == GROUP_EXPLAIN)
+    if (command->commands == IN_EXPLAIN)
         print_subjects();
-    if (command->group == GROUP_GEN)
+    if (command->commands == IN_GEN)
         print_specs();
 }

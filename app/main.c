@@ -24,21 +24,20 @@ static spmv_status run_help(const struct options *o, const char *const *argument
 
 /* The first is also the default command. */
 static const struct command commands[] = {
-    {"matvec", "A [x]", "y = alpha A x + beta y0, one value per line (default x: ones)", GROUP_PRODUCT, 1, 2,
-     run_product},
-    {"spgemm", "A B", "C = A B for sparse matrices; with --triple R A P: C = R (A P)", GROUP_SPGEMM, 2, 3, run_spgemm},
-    {"solve", "A [b]", "solve A x = b for a square A (default b: A times fixed random numbers)", GROUP_SOLVE, 1, 2,
+    {"matvec", "A [x]", "y = alpha A x + beta y0, one value per line (default x: ones)", IN_PRODUCT, 1, 2, run_product},
+    {"spgemm", "A B", "C = A B for sparse matrices; with --triple R A P: C = R (A P)", IN_SPGEMM, 2, 3, run_spgemm},
+    {"solve", "A [b]", "solve A x = b for a square A (default b: A times fixed random numbers)", IN_SOLVE, 1, 2,
      run_solve},
-    {"bench", "[A...]", "measure products and primitives, and other libraries", GROUP_BENCH, 0, INT_MAX, run_bench},
-    {"info", "A", "properties of the matrix, and the method chosen for it", GROUP_INFO, 1, 1, run_info},
-    {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", GROUP_EXPLAIN, 0,
+    {"bench", "[A...]", "measure products and primitives, and other libraries", IN_BENCH, 0, INT_MAX, run_bench},
+    {"info", "A", "properties of the matrix, and the method chosen for it", IN_INFO, 1, 1, run_info},
+    {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", IN_EXPLAIN, 0,
      INT_MAX, run_explain},
-    {"gen", "SPEC", "write a generated matrix as a Matrix Market file", GROUP_GEN, 1, 1, run_gen},
-    {"convert", "A B", "write a matrix to a file of another form, selected by B's ending", GROUP_CONVERT, 1, 2,
+    {"gen", "SPEC", "write a generated matrix as a Matrix Market file", IN_GEN, 1, 1, run_gen},
+    {"convert", "A B", "write a matrix to a file of another form, selected by B's ending", IN_CONVERT, 1, 2,
      run_convert},
-    {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SPY, 1, 1, run_spy},
-    {"doctor", "", "features of this build, devices, memory bandwidth, a self-test", GROUP_DOCTOR, 0, 0, run_doctor},
-    {"help", "[COMMAND]", "this help, or that of one command", GROUP_HELP, 0, 1, run_help},
+    {"spy", "A", "a picture of the pattern, in the terminal or in a file", IN_SPY, 1, 1, run_spy},
+    {"doctor", "", "features of this build, devices, memory bandwidth, a self-test", IN_DOCTOR, 0, 0, run_doctor},
+    {"help", "[COMMAND]", "this help, or that of one command", IN_HELP, 0, 1, run_help},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 NAMES_HOLD(COMMANDS);
@@ -144,7 +143,7 @@ static spmv_status dispatch(const struct options *o)
         return refuse_word(first);
     if (!named)
         command = &commands[0];
-    const spmv_status st = options_check(o, command->group, command->name);
+    const spmv_status st = options_check(o, command->commands, command->name);
     if (st != SPMV_OK)
         return st;
     if (o->help) {

@@ -77,13 +77,13 @@ struct row {
     int64_t least, most;          /* of KIND_COUNT and KIND_COUNT_64; of KIND_NUMBER if most > 0 */
     const char *of;               /* the preconditioners that it is for, each with a blank behind; NULL: any */
     const struct choice *choices; /* of KIND_CHOICE */
-    unsigned group;               /* the commands in which it has an effect */
+    unsigned commands;            /* the commands in which it has an effect */
     bool of_rank;                 /* the ranks of a job may have different values */
     /* the default, parsed like a given value; NULL: described in the help */
     const char *standard;
     const char *help;
     struct {
-        unsigned group;
+        unsigned commands;
         const char *help;
     } special[4]; /* other meanings in these commands */
 };
@@ -106,167 +106,163 @@ struct row {
 
 static const struct row rows[] = {
     {"output", .letter = 'o', .argument = "FILE", WRITTEN_FILE(output),
-     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY | GROUP_SPGEMM | GROUP_CONVERT,
+     .commands = IN_PRODUCT | IN_SOLVE | IN_GEN | IN_SPY | IN_SPGEMM | IN_CONVERT,
      .help = "write the answer there (default: standard output)",
-     .special = {{GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
-                 {GROUP_CONVERT, "the output B, in place of the second argument (default: B)"}}},
-    {"alpha", .argument = "NUMBER", NUMBER(alpha), .group = GROUP_PRODUCT, .standard = "1", .help = "factor of A x"},
-    {"beta", .argument = "NUMBER", NUMBER(beta), .group = GROUP_PRODUCT, .standard = "0",
+     .special = {{IN_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
+                 {IN_CONVERT, "the output B, in place of the second argument (default: B)"}}},
+    {"alpha", .argument = "NUMBER", NUMBER(alpha), .commands = IN_PRODUCT, .standard = "1", .help = "factor of A x"},
+    {"beta", .argument = "NUMBER", NUMBER(beta), .commands = IN_PRODUCT, .standard = "0",
      .help = "factor of y0 (--y0)"},
-    {"y0", .argument = "FILE", READ_FILE(y0), .group = GROUP_PRODUCT, .help = "the vector y0 (default: none)"},
-    {"transpose", FLAG(transpose), .group = GROUP_PRODUCT, .help = "multiply by the transpose of A (default: by A)"},
-    {"triple", FLAG(triple), .group = GROUP_SPGEMM,
+    {"y0", .argument = "FILE", READ_FILE(y0), .commands = IN_PRODUCT, .help = "the vector y0 (default: none)"},
+    {"transpose", FLAG(transpose), .commands = IN_PRODUCT, .help = "multiply by the transpose of A (default: by A)"},
+    {"triple", FLAG(triple), .commands = IN_SPGEMM,
      .help = "compute R (A P) of three matrices R A P (default: A B of two)"},
-    {"x0", .argument = "FILE", READ_FILE(x0), .group = GROUP_SOLVE,
+    {"x0", .argument = "FILE", READ_FILE(x0), .commands = IN_SOLVE,
      .help = "the vector to start from (default: zeros)"},
-    {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .group = GROUP_SOLVE,
+    {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .commands = IN_SOLVE,
      .help = "stop at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
-    {"atol", .argument = "NUMBER", TOLERANCE(atol), .group = GROUP_SOLVE, .standard = "0",
+    {"atol", .argument = "NUMBER", TOLERANCE(atol), .commands = IN_SOLVE, .standard = "0",
      .help = "also stop at ||b - A x|| <= atol"},
-    {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .group = GROUP_SOLVE | GROUP_BENCH,
+    {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .commands = IN_SOLVE | IN_BENCH,
      .help = "iteration limit (default: 10 times the rows, at least 100; bench of a solver: 3000)"},
-    {"max-seconds", .argument = "SECONDS", TOLERANCE(max_seconds), .group = GROUP_SOLVE,
+    {"max-seconds", .argument = "SECONDS", TOLERANCE(max_seconds), .commands = IN_SOLVE,
      .help = "end the solve after so many seconds since the start of the program, write the x reached, and exit with "
              "code 10 (default: no limit)"},
-    {"history", .argument = "FILE", WRITTEN_FILE(history), .group = GROUP_SOLVE,
+    {"history", .argument = "FILE", WRITTEN_FILE(history), .commands = IN_SOLVE,
      .help = "write the residual of each iteration there, as CSV (default: nowhere)"},
-    {"plot", .argument = "FILE", WRITTEN_FILE(plot), .group = GROUP_SOLVE,
+    {"plot", .argument = "FILE", WRITTEN_FILE(plot), .commands = IN_SOLVE,
      .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
-    {"solver", .argument = "NAME", TEXT(solver), .group = GROUP_SOLVE, .standard = "auto",
+    {"solver", .argument = "NAME", TEXT(solver), .commands = IN_SOLVE, .standard = "auto",
      .help = "the solver, one of those below; auto: chosen from the matrix, and another one if that fails"},
-    {"restart", .argument = "N", COUNT(restart, 1, 200), .group = GROUP_SOLVE | GROUP_BENCH,
+    {"restart", .argument = "N", COUNT(restart, 1, 200), .commands = IN_SOLVE | IN_BENCH,
      .help = "gmres: iterations between restarts (default: 50)"},
-    {"precond", .also = "preconditioner", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH,
+    {"precond", .also = "preconditioner", .argument = "NAME", TEXT(precond), .commands = IN_SOLVE | IN_BENCH,
      .standard = "auto",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
              "bench of a solver: names separated by commas, to measure whole solutions, else iterations; with --rung "
              "the default is none"},
-    {"near-null", .argument = "FILE", READ_FILE(near_null), .of = "amg ", .group = GROUP_SOLVE,
+    {"near-null", .argument = "FILE", READ_FILE(near_null), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
-    {"coordinates", .argument = "FILE", READ_FILE(coordinates), .of = "amg ", .group = GROUP_SOLVE,
+    {"coordinates", .argument = "FILE", READ_FILE(coordinates), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg, elasticity: the coordinates of the nodes, from which the rigid body modes are made; a file with a "
              "row for each node and 2 or 3 columns (default: none)"},
-    {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg ", .group = GROUP_SOLVE,
+    {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg ", .commands = IN_SOLVE,
      .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: found)"},
-    {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg fsai ", .group = GROUP_SOLVE,
+    {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg fsai ", .commands = IN_SOLVE,
      .help = "chebyshev: products with A of an application (default: 4); amg: products of a smoother, from 1 "
-             "(default: 2); fsai: steps of the search for a pattern, up to 8 (default: 8)"},
-    {"drop", .argument = "NUMBER", BOUNDED(drop, 0, 1), .of = "ilut ", .group = GROUP_SOLVE,
+             "(default: 2 or 3, by level and matrix); fsai: steps of the search for a pattern, up to 8 (default: 8)"},
+    {"drop", .argument = "NUMBER", BOUNDED(drop, 0, 1), .of = "ilut ", .commands = IN_SOLVE,
      .help = "ilut: drop entries below this times the mean of their row (default: 1e-4)"},
-    {"fill", .argument = "NUMBER", BOUNDED(fill, 1, 1000000), .of = "cholesky ilut ", .group = GROUP_SOLVE,
+    {"fill", .argument = "NUMBER", BOUNDED(fill, 1, 1000000), .of = "cholesky ilut ", .commands = IN_SOLVE,
      .help = "cholesky, ilut: the most entries of the factors, relative to those of A (default: 10)"},
-    {"strength", .argument = "NUMBER", BOUNDED(strength, 0, 1), .of = "amg ", .group = GROUP_SOLVE,
+    {"strength", .argument = "NUMBER", BOUNDED(strength, 0, 1), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg: threshold of strong couplings (default: 0.25)"},
-    {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "random",
+    {"solution", .argument = "ones|random", TEXT(solution), .commands = IN_SOLVE, .standard = "random",
      .help = "without b: the solution x from which b is computed; the error against it is reported"},
-    {"inner", FLAG(inner), .group = GROUP_SOLVE,
+    {"inner", FLAG(inner), .commands = IN_SOLVE,
      .help = "iterate in f32, and correct in f64 until f64's tolerance is reached (default: all in f64)"},
-    {"suite", .argument = "NAME", TEXT(suite), .group = GROUP_BENCH,
+    {"suite", .argument = "NAME", TEXT(suite), .commands = IN_BENCH,
      .help = "measure on the matrices of a suite, one of those below (default: the matrices named)"},
-    {"op", .argument = "NAME", TEXT(op), .group = GROUP_BENCH | GROUP_EXPLAIN, .standard = "spmv",
+    {"op", .argument = "NAME", TEXT(op), .commands = IN_BENCH | IN_EXPLAIN, .standard = "spmv",
      .help = "the operation, one of those below",
-     .special = {{GROUP_EXPLAIN, "what to explain, one of the subjects below"}}},
-    {"size", .argument = "N", COUNT_64(size, 1), .group = GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN,
-     .special = {{GROUP_BENCH, "elements, for operations that do not work on matrices (default: 2^24, on a GPU 2^26)"},
-                 {GROUP_SPY, "the longer side of the picture of -o, in pixels, without axes (default: 800)"},
-                 {GROUP_EXPLAIN, "the maximum number of values shown (default: 32)"}}},
-    {"peers", .argument = "LIST", TEXT(peers), .group = GROUP_BENCH, .standard = "all",
+     .special = {{IN_EXPLAIN, "what to explain, one of the subjects below"}}},
+    {"size", .argument = "N", COUNT_64(size, 1), .commands = IN_BENCH | IN_SPY | IN_EXPLAIN,
+     .special = {{IN_BENCH, "elements, for operations that do not work on matrices (default: 2^24, on a GPU 2^26)"},
+                 {IN_SPY, "the longer side of the picture of -o, in pixels, without axes (default: 800)"},
+                 {IN_EXPLAIN, "the maximum number of values shown (default: 32)"}}},
+    {"peers", .argument = "LIST", TEXT(peers), .commands = IN_BENCH, .standard = "all",
      .help = "other libraries to measure: peers or modules from the list below, separated by commas"},
-    {"csv", .argument = "[=FILE]", FILE_BEHIND(csv, csv_path), .group = GROUP_BENCH,
+    {"csv", .argument = "[=FILE]", FILE_BEHIND(csv, csv_path), .commands = IN_BENCH,
      .help = "one line per figure to FILE, else to standard output instead of the table (default: no CSV)"},
-    {"summary", FLAG(summary), .group = GROUP_BENCH,
+    {"summary", FLAG(summary), .commands = IN_BENCH,
      .help = "end with the geometric mean and the worst case against each peer (default: no summary)"},
-    {"seed", .argument = "S", COUNT_64(seed, 0), .group = GROUP_BENCH, .standard = "1",
+    {"seed", .argument = "S", COUNT_64(seed, 0), .commands = IN_BENCH, .standard = "1",
      .help = "seed of random vectors, elements and generated matrices"},
-    {"vectors", .argument = "K", COUNT(vectors, 1, INT_MAX), .group = GROUP_BENCH | GROUP_SOLVE,
+    {"vectors", .argument = "K", COUNT(vectors, 1, INT_MAX), .commands = IN_BENCH | IN_SOLVE,
      .help = "without b: number of generated right-hand sides (default: 1)",
-     .special = {{GROUP_BENCH, "columns of x multiplied together; implies --op spmm (default: 4)"}}},
-    {"right", .argument = "B", READ_FILE(right), .group = GROUP_BENCH,
+     .special = {{IN_BENCH, "columns of x multiplied together; implies --op spmm (default: 4)"}}},
+    {"right", .argument = "B", READ_FILE(right), .commands = IN_BENCH,
      .help = "spgemm: the second factor, a file or SPEC, of C = A B (default: A)"},
-    {"project", .argument = "P", READ_FILE(project), .group = GROUP_BENCH,
+    {"project", .argument = "P", READ_FILE(project), .commands = IN_BENCH,
      .help = "spgemm: measure C = P' (A P), where A P is made before (default: A A)"},
-    {"exclusive", FLAG(exclusive), .group = GROUP_EXPLAIN,
+    {"exclusive", FLAG(exclusive), .commands = IN_EXPLAIN,
      .help = "scan, segscan: without the element itself (default: with it, inclusive)"},
-    {"operator", .argument = "NAME", TEXT(operator_name), .group = GROUP_EXPLAIN,
+    {"operator", .argument = "NAME", TEXT(operator_name), .commands = IN_EXPLAIN,
      .help = "scan, segscan, reduce: add, mul, min, max or last (default: add)"},
-    {"heads", .argument = "LIST", TEXT(heads), .group = GROUP_EXPLAIN,
+    {"heads", .argument = "LIST", TEXT(heads), .commands = IN_EXPLAIN,
      .help = "segscan: where segments start, such as 0,3,5; or put '|' between the values (default: one segment)"},
-    {"keep", .argument = "PREDICATE[:S]", TEXT(keep), .group = GROUP_EXPLAIN,
+    {"keep", .argument = "PREDICATE[:S]", TEXT(keep), .commands = IN_EXPLAIN,
      .help = "compact, gather: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
              "nonzero (default: nonzero; gather: all)"},
     {"backend", .argument = "auto|cuda|omp|ref", CHOICE(spmv_backend, backend, backends),
-     .group = GROUP_PLAN | GROUP_SPGEMM, .standard = "auto",
-     .help = "where to compute; auto: a usable GPU, else OpenMP",
-     .special = {{GROUP_SOLVE,
-                  "where to compute; auto: a usable GPU if the estimated work on the CPU takes longer than "
-                  "the start of CUDA, else OpenMP"}}},
-    {"method", .argument = "NAME", TEXT(method), .group = GROUP_PLAN | GROUP_SPGEMM, .standard = "auto",
+     .commands = IN_PLAN | IN_SPGEMM, .standard = "auto", .help = "where to compute; auto: a usable GPU, else OpenMP",
+     .special = {{IN_SOLVE, "where to compute; auto: a usable GPU if the estimated work on the CPU takes longer than "
+                            "the start of CUDA, else OpenMP"}}},
+    {"method", .argument = "NAME", TEXT(method), .commands = IN_PLAN | IN_SPGEMM, .standard = "auto",
      .help = "how to multiply, one of the methods below",
-     .special = {{GROUP_BENCH, "products: methods to measure, from the lists below, separated by commas; all: each"}}},
-    {"rung", .argument = "NAME", TEXT(rung), .group = GROUP_SOLVE | GROUP_BENCH | GROUP_EXPLAIN, .standard = "auto",
+     .special = {{IN_BENCH, "products: methods to measure, from the lists below, separated by commas; all: each"}}},
+    {"rung", .argument = "NAME", TEXT(rung), .commands = IN_SOLVE | IN_BENCH | IN_EXPLAIN, .standard = "auto",
      .help = "how conjugate gradients runs, one of the rungs below",
-     .special = {{GROUP_BENCH, "conjugate gradients, primitives: rungs to measure, separated by commas; all: each"},
-                 {GROUP_EXPLAIN, "the rung whose steps are shown; an unknown name lists those of --op"}}},
-    {"compress", .argument = "auto|off|columns|values", CHOICE(int, compression, compressions), .group = GROUP_PLAN,
+     .special = {{IN_BENCH, "conjugate gradients, primitives: rungs to measure, separated by commas; all: each"},
+                 {IN_EXPLAIN, "the rung whose steps are shown; an unknown name lists those of --op"}}},
+    {"compress", .argument = "auto|off|columns|values", CHOICE(int, compression, compressions), .commands = IN_PLAN,
      .standard = "auto",
      .help = "how the plan may compress the matrix: columns: shorter column indices; values: also a table of few "
              "distinct values; auto: values for conjugate gradients on a GPU, else columns; the result is the same"},
     {"type", .argument = "f64|f32|c128|c64|mixed", .kind = KIND_TYPE, .member = MEMBER(spmv_type, type),
-     .other = MEMBER(bool, mixed), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT | GROUP_SPGEMM,
+     .other = MEMBER(bool, mixed), .commands = IN_PLAN | IN_EXPLAIN | IN_GEN | IN_CONVERT | IN_SPGEMM,
      .standard = "f64",
      .help = "type of the matrix, the vectors and the sums; mixed: an f32 matrix, the others f64; a file with complex "
              "values is c128 unless c64 is given",
-     .special = {{GROUP_BENCH, "type of the matrix, the vectors and the sums; a suite is measured in f64 and f32 each"},
-                 {GROUP_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
-                 {GROUP_EXPLAIN, "type of the values: f64 or f32"},
-                 {GROUP_GEN | GROUP_CONVERT | GROUP_SPGEMM, "type of the values: f64, f32, c128 or c64"}}},
-    {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .group = GROUP_RESULT & ~GROUP_EXPLAIN,
+     .special = {{IN_BENCH, "type of the matrix, the vectors and the sums; a suite is measured in f64 and f32 each"},
+                 {IN_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
+                 {IN_EXPLAIN, "type of the values: f64 or f32"},
+                 {IN_GEN | IN_CONVERT | IN_SPGEMM, "type of the values: f64, f32, c128 or c64"}}},
+    {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .commands = IN_RESULT & ~IN_EXPLAIN,
      .of_rank = true, .help = "maximum number of OpenMP threads (default: OpenMP's)"},
-    {"ranks", .argument = "N", COUNT(ranks, 1, SPMV_GROUP_MAX_THREADS),
-     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH,
+    {"ranks", .argument = "N", COUNT(ranks, 1, SPMV_GROUP_MAX_THREADS), .commands = IN_PRODUCT | IN_SOLVE | IN_BENCH,
      .help = "divide the matrix among N ranks, which share the threads; the same bits for any N (default: one "
              "context; under mpirun its processes)"},
-    {"gpus", .argument = "N", COUNT(gpus, 1, SPMV_GROUP_MAX_THREADS),
-     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH,
+    {"gpus", .argument = "N", COUNT(gpus, 1, SPMV_GROUP_MAX_THREADS), .commands = IN_PRODUCT | IN_SOLVE | IN_BENCH,
      .help = "divide the matrix among N GPUs, one rank each; with --ranks, rank r uses GPU r modulo N (default: one "
              "GPU; under mpirun each process uses the GPU of its number on the host)"},
-    {"exchange", .argument = "auto|peer|nccl|host", TEXT(exchange), .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH,
+    {"exchange", .argument = "auto|peer|nccl|host", TEXT(exchange), .commands = IN_PRODUCT | IN_SOLVE | IN_BENCH,
      .standard = "auto",
      .help =
          "how ranks on GPUs exchange data: peer: kernels write to the memory of other GPUs; nccl: NVIDIA's library; "
          "host: copies through the host; the same bits with each"},
-    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR | GROUP_SPGEMM,
-     .of_rank = true, .help = "GPU, counted from 0 (default: CUDA's current one)"},
+    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .commands = IN_PLAN | IN_DOCTOR | IN_SPGEMM, .of_rank = true,
+     .help = "GPU, counted from 0 (default: CUDA's current one)"},
     {"verify", .argument = "[=off|bound|bitwise]", CHOICE(enum verify_mode, verify, verify_modes),
-     .group = GROUP_PRODUCT | GROUP_SOLVE, .standard = "bound",
+     .commands = IN_PRODUCT | IN_SOLVE, .standard = "bound",
      .help = "check the result: bound against another backend; bitwise also repeats it and compares bits"},
-    {"cache", FLAG(cache), .group = GROUP_READ,
+    {"cache", FLAG(cache), .commands = IN_READ,
      .help = "store matrices from files in binary form in the user's cache folder, and read them from there (default: "
              "if the variable SPMV_CACHE is set)"},
     {"max-memory", .argument = "SIZE|off", .kind = KIND_BYTES, .member = MEMBER(int64_t, max_memory),
-     .group = GROUP_READ | GROUP_GEN,
+     .commands = IN_READ | IN_GEN,
      .help = "the most memory of the program: a job or an allocation beyond it is refused; a number of bytes, or with "
              "K, M, G or T (default: what the system has free and allows)"},
-    {"json", .argument = "[=FILE]", FILE_BEHIND(json, json_path), .group = GROUP_RESULT,
+    {"json", .argument = "[=FILE]", FILE_BEHIND(json, json_path), .commands = IN_RESULT,
      .help = "one JSON object to FILE, else to standard output instead of the answer (default: no JSON)"},
-    {"format", .argument = "FORMAT", TEXT(format), .group = GROUP_PRODUCT | GROUP_SOLVE,
+    {"format", .argument = "FORMAT", TEXT(format), .commands = IN_PRODUCT | IN_SOLVE,
      .help = "format of the vector's numbers, such as %.6g (default: the fewest digits that keep all bits)"},
-    {"quiet", .letter = 'q', FLAG(quiet), .group = GROUP_SHARED, .of_rank = true,
+    {"quiet", .letter = 'q', FLAG(quiet), .commands = IN_SHARED, .of_rank = true,
      .help = "only errors on standard error (default: a summary)"},
-    {"verbose", .letter = 'v', FLAG(verbose), .group = GROUP_SHARED, .of_rank = true,
+    {"verbose", .letter = 'v', FLAG(verbose), .commands = IN_SHARED, .of_rank = true,
      .help = "more about each step (default: a summary)"},
-    {"version", FLAG(version), .group = GROUP_SHARED, .help = "print the version and exit"},
-    {"help", .letter = 'h', FLAG(help), .group = GROUP_SHARED, .help = "print this help and exit"},
+    {"version", FLAG(version), .commands = IN_SHARED, .help = "print the version and exit"},
+    {"help", .letter = 'h', FLAG(help), .commands = IN_SHARED, .help = "print this help and exit"},
 };
 enum { OPTIONS = sizeof rows / sizeof rows[0] };
 NAMES_HOLD(OPTIONS);
 _Static_assert(OPTIONS <= 64, "options.given has a bit for each option");
 
-static const char *help_of(const struct row *row, enum option_group group)
+static const char *help_of(const struct row *row, enum option_commands commands)
 {
     for (size_t i = 0; i < sizeof row->special / sizeof row->special[0]; i++)
-        if ((row->special[i].group & group) != 0)
+        if ((row->special[i].commands & commands) != 0)
             return row->special[i].help;
     return row->help;
 }
@@ -785,15 +781,15 @@ void options_free(struct options *o)
 }
 
 /* Writes "spmv matvec takes it", or "spmv bench, spmv explain and spmv spy take it". */
-static void list_takers(unsigned groups, char *text, size_t size)
+static void list_takers(unsigned commands, char *text, size_t size)
 {
     const struct command *command;
     size_t used = 0;
     int count = 0, left = 0;
     for (int c = 0; (command = command_at(c)) != NULL; c++)
-        left += (groups & command->group) != 0;
+        left += (commands & command->commands) != 0;
     for (int c = 0; (command = command_at(c)) != NULL && used < size; c++)
-        if ((groups & command->group) != 0) {
+        if ((commands & command->commands) != 0) {
             left--;
             used += (size_t)snprintf(text + used, size - used, "%sspmv %s",
                                      count == 0  ? ""
@@ -821,12 +817,12 @@ static spmv_status check_factors(const struct options *o)
     return SPMV_OK;
 }
 
-static spmv_status check_given(const struct options *o, enum option_group group, const char *command)
+static spmv_status check_given(const struct options *o, enum option_commands commands, const char *command)
 {
     for (int i = 0; i < OPTIONS; i++)
-        if ((o->given >> i & 1) != 0 && (rows[i].group & group) == 0) {
+        if ((o->given >> i & 1) != 0 && (rows[i].commands & commands) == 0) {
             char takers[160];
-            list_takers(rows[i].group, takers, sizeof takers);
+            list_takers(rows[i].commands, takers, sizeof takers);
             complain("option --%s is not for %s; %s", rows[i].name, command, takers);
             return SPMV_ERROR_ARGUMENT;
         }
@@ -834,7 +830,7 @@ static spmv_status check_given(const struct options *o, enum option_group group,
 }
 
 /* Refuses pairs of options where one makes the other ineffective. */
-static spmv_status check_pairs(const struct options *o, enum option_group group)
+static spmv_status check_pairs(const struct options *o, enum option_commands commands)
 {
     if (o->quiet && o->verbose)
         return report(SPMV_ERROR_ARGUMENT, "--quiet and --verbose exclude each other");
@@ -854,7 +850,7 @@ static spmv_status check_pairs(const struct options *o, enum option_group group)
         complain("--gpus %d is more than --ranks %d: each GPU needs a rank", o->gpus, o->ranks);
         return SPMV_ERROR_ARGUMENT;
     }
-    if (group == GROUP_EXPLAIN && o->cache && strcmp(o->op, "spmv") != 0) {
+    if (commands == IN_EXPLAIN && o->cache && strcmp(o->op, "spmv") != 0) {
         complain("--cache has no effect: explain --op %s reads no file", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
@@ -882,9 +878,9 @@ static spmv_status check_preconditioner_options(const struct options *o)
     return SPMV_OK;
 }
 
-static spmv_status check_type(const struct options *o, enum option_group group, const char *command)
+static spmv_status check_type(const struct options *o, enum option_commands commands, const char *command)
 {
-    if (o->mixed && (group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO)) == 0) {
+    if (o->mixed && (commands & (IN_PRODUCT | IN_SOLVE | IN_INFO)) == 0) {
         complain("--type mixed is not for %s; spmv matvec, spmv solve and spmv info accept it", command);
         return SPMV_ERROR_ARGUMENT;
     }
@@ -893,7 +889,7 @@ static spmv_status check_type(const struct options *o, enum option_group group, 
         complain("--type %s: products exist for f64, f32, c128 and c64", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
     }
-    if (complex && (group & GROUP_EXPLAIN) != 0) {
+    if (complex && (commands & IN_EXPLAIN) != 0) {
         complain("--type %s is not for %s, which computes in f64 and f32", spmv_type_name(o->type), command);
         return SPMV_ERROR_TYPE;
     }
@@ -902,51 +898,51 @@ static spmv_status check_type(const struct options *o, enum option_group group, 
 
 /* Checks --method and --rung. Names of another backend, of bench and of explain are checked later,
  * when the valid ones are known. */
-static spmv_status check_method(const struct options *o, enum option_group group)
+static spmv_status check_method(const struct options *o, enum option_commands commands)
 {
     struct names methods = {.count = 0}, rungs = {.count = 0};
     const spmv_backend backend = spmv_backend_built(o->backend) ? o->backend : SPMV_BACKEND_AUTO;
-    if ((group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO | GROUP_SPGEMM)) == 0)
+    if ((commands & (IN_PRODUCT | IN_SOLVE | IN_INFO | IN_SPGEMM)) == 0)
         return SPMV_OK;
     names_add(&methods, "auto");
-    if (group == GROUP_SPGEMM)
+    if (commands == IN_SPGEMM)
         names_of_spgemm_methods(&methods, backend);
     else
         names_of_methods(&methods, backend);
     const spmv_status st = names_check(&methods, "method", o->method, false);
-    if (st != SPMV_OK || group != GROUP_SOLVE)
+    if (st != SPMV_OK || commands != IN_SOLVE)
         return st;
     names_add(&rungs, "auto");
     names_of_rungs(&rungs, backend);
     return names_check(&rungs, "rung", o->rung, false);
 }
 
-static spmv_status check_names(const struct options *o, enum option_group group)
+static spmv_status check_names(const struct options *o, enum option_commands commands)
 {
     struct names names = {.count = 0};
-    spmv_status st = check_method(o, group);
-    if (st == SPMV_OK && group == GROUP_SOLVE) {
+    spmv_status st = check_method(o, commands);
+    if (st == SPMV_OK && commands == IN_SOLVE) {
         names_of_solvers(&names);
         st = names_check(&names, "solver", o->solver, false);
     }
     names.count = 0;
-    if (st == SPMV_OK && options_take(group, "precond")) {
+    if (st == SPMV_OK && options_take(commands, "precond")) {
         names_of_preconditioners(&names);
-        st = names_check(&names, "preconditioner", o->precond, group == GROUP_BENCH);
+        st = names_check(&names, "preconditioner", o->precond, commands == IN_BENCH);
     }
     if (st == SPMV_OK)
         st = check_preconditioner_options(o);
     names.count = 0;
     for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++)
         names_add(&names, exchanges[i]);
-    if (st == SPMV_OK && options_take(group, "exchange"))
+    if (st == SPMV_OK && options_take(commands, "exchange"))
         st = names_check(&names, "exchange", o->exchange, false);
     names.count = 0;
-    for (int i = 0; group == GROUP_EXPLAIN && explain_subject_name(i) != NULL; i++)
+    for (int i = 0; commands == IN_EXPLAIN && explain_subject_name(i) != NULL; i++)
         names_add(&names, explain_subject_name(i));
-    if (st == SPMV_OK && group == GROUP_EXPLAIN)
+    if (st == SPMV_OK && commands == IN_EXPLAIN)
         st = names_check(&names, "subject", o->op, false);
-    if (st != SPMV_OK || group != GROUP_BENCH)
+    if (st != SPMV_OK || commands != IN_BENCH)
         return st;
     names.count = 0;
     names_of_operations(&names);
@@ -960,27 +956,27 @@ static spmv_status check_names(const struct options *o, enum option_group group)
     return st == SPMV_OK ? names_check(&names, "peer", o->peers, true) : st;
 }
 
-spmv_status options_check(const struct options *o, enum option_group group, const char *command)
+spmv_status options_check(const struct options *o, enum option_commands commands, const char *command)
 {
     if (o->error[0] != '\0')
         return report(SPMV_ERROR_ARGUMENT, o->error);
-    spmv_status st = check_given(o, group, command);
+    spmv_status st = check_given(o, commands, command);
     if (st == SPMV_OK)
-        st = check_type(o, group, command);
+        st = check_type(o, commands, command);
     if (st == SPMV_OK)
-        st = check_pairs(o, group);
+        st = check_pairs(o, commands);
     if (st == SPMV_OK && !o->help && !o->version)
-        st = check_names(o, group);
+        st = check_names(o, commands);
     if (st == SPMV_OK)
         st = check_factors(o);
     return st == SPMV_OK ? check_outputs(o, NULL) : st;
 }
 
-bool options_take(enum option_group group, const char *name)
+bool options_take(enum option_commands commands, const char *name)
 {
     for (int i = 0; i < OPTIONS; i++)
         if (strcmp(rows[i].name, name) == 0)
-            return (rows[i].group & group) != 0;
+            return (rows[i].commands & commands) != 0;
     return false;
 }
 
@@ -1039,7 +1035,7 @@ void print_wrapped(const char *text, int indent, int width)
     putchar('\n');
 }
 
-static void print_option(const struct row *row, enum option_group group)
+static void print_option(const struct row *row, enum option_commands commands)
 {
     char letter[8] = "    ", text[512];
     if (row->letter != 0)
@@ -1051,14 +1047,14 @@ static void print_option(const struct row *row, enum option_group group)
         printf("\n%*s", HELP_COLUMN, "");
     else
         printf("%*s", HELP_COLUMN - width, "");
-    snprintf(text, sizeof text, "%s%s%s%s", help_of(row, group), row->standard != NULL ? " (default: " : "",
+    snprintf(text, sizeof text, "%s%s%s%s", help_of(row, commands), row->standard != NULL ? " (default: " : "",
              row->standard != NULL ? row->standard : "", row->standard != NULL ? ")" : "");
     print_wrapped(text, HELP_COLUMN, HELP_WIDTH);
 }
 
-void options_print(enum option_group group)
+void options_print(enum option_commands commands)
 {
     for (int i = 0; i < OPTIONS; i++)
-        if ((rows[i].group & group) != 0)
-            print_option(&rows[i], group);
+        if ((rows[i].commands & commands) != 0)
+            print_option(&rows[i], commands);
 }

@@ -12,24 +12,24 @@ enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
 
 /* The commands in which an option has an effect: one bit per command, and names for frequent sets.
  * A command refuses the options of others. */
-enum option_group {
-    GROUP_PRODUCT = 1, /* matvec, and the form without a command */
-    GROUP_SOLVE = 2,
-    GROUP_BENCH = 4,
-    GROUP_INFO = 8,
-    GROUP_EXPLAIN = 16,
-    GROUP_GEN = 32,
-    GROUP_CONVERT = 64,
-    GROUP_SPY = 128,
-    GROUP_DOCTOR = 256,
-    GROUP_SPGEMM = 512,
-    GROUP_HELP = 1024,                 /* the last */
-    GROUP_SHARED = 2 * GROUP_HELP - 1, /* every command */
+enum option_commands {
+    IN_PRODUCT = 1, /* matvec, and the form without a command */
+    IN_SOLVE = 2,
+    IN_BENCH = 4,
+    IN_INFO = 8,
+    IN_EXPLAIN = 16,
+    IN_GEN = 32,
+    IN_CONVERT = 64,
+    IN_SPY = 128,
+    IN_DOCTOR = 256,
+    IN_SPGEMM = 512,
+    IN_HELP = 1024,              /* the last */
+    IN_SHARED = 2 * IN_HELP - 1, /* every command */
     /* commands that make a plan */
-    GROUP_PLAN = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH | GROUP_INFO,
+    IN_PLAN = IN_PRODUCT | IN_SOLVE | IN_BENCH | IN_INFO,
     /* commands that read matrices from files */
-    GROUP_READ = GROUP_PLAN | GROUP_EXPLAIN | GROUP_CONVERT | GROUP_SPY | GROUP_SPGEMM,
-    GROUP_RESULT = GROUP_SHARED & ~GROUP_HELP /* commands that have a result */
+    IN_READ = IN_PLAN | IN_EXPLAIN | IN_CONVERT | IN_SPY | IN_SPGEMM,
+    IN_RESULT = IN_SHARED & ~IN_HELP /* commands that have a result */
 };
 
 /* --compress auto: plan_compression selects one of enum spmv_compression for the command. */
@@ -95,7 +95,7 @@ void options_free(struct options *o);
 
 /* Reports o->error, an option without effect in the command (group: its bit; command: its name), or
  * an unknown name of a method or preconditioner. */
-spmv_status options_check(const struct options *o, enum option_group group, const char *command);
+spmv_status options_check(const struct options *o, enum option_commands commands, const char *command);
 
 /* Explains the error of a file name after --json or --csv with a space instead of "=": the argument
  * is superfluous, or the file does not exist. Returns false, without a message, if word is not such
@@ -126,13 +126,13 @@ struct options options_for_matrix(const struct options *o);
 int plan_compression(const struct options *o, spmv_backend backend, bool solves);
 
 /* Prints the options that have an effect in the command, one per line, with defaults. */
-void options_print(enum option_group group);
+void options_print(enum option_commands commands);
 
 /* Prints the words of text on standard output, from column indent on, in lines of at most width
  * columns. */
 void print_wrapped(const char *text, int indent, int width);
 
 /* Whether the command takes the option of that name (without dashes). */
-bool options_take(enum option_group group, const char *name);
+bool options_take(enum option_commands commands, const char *name);
 
 #endif

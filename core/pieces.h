@@ -5,8 +5,8 @@
  * function on an array processes the carry and the piece together, without special cases. While a
  * piece is computed, the next one is uploaded and the one before downloaded.
  *
- * A piece is a whole number of units, except the last, and the work on it proceeds unit by unit. So
- * the results, bit by bit, do not depend on the number of units of a piece.
+ * A piece is a whole number of grains, except the last, and the work on it proceeds grain by grain. So
+ * the results, bit by bit, do not depend on the number of grains of a piece.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PIECES_H
@@ -16,12 +16,12 @@
 
 #include "core/runtime.h"
 
-/* Elements of a unit: large enough to make the launches' few microseconds negligible beside the
+/* Elements of a grain: large enough to make the launches' few microseconds negligible beside the
  * transfer (8 MiB of f64 at 50 GB/s: 170 us). Tests have smaller ones. */
-#ifndef CUDA_PIECE_UNIT
-#define CUDA_PIECE_UNIT (1 << 20)
+#ifndef CUDA_PIECE_GRAIN
+#define CUDA_PIECE_GRAIN (1 << 20)
 #endif
-enum { PIECE_UNIT = CUDA_PIECE_UNIT };
+enum { PIECE_GRAIN = CUDA_PIECE_GRAIN };
 
 /* Default size of a piece. Several are in progress at once, each with a buffer in page-locked
  * memory, which is expensive to allocate. */

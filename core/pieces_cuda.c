@@ -48,12 +48,12 @@ static int64_t round_up(int64_t bytes)
 
 /* ------------------------------------------------------------------ buffers */
 
-/* Elements of the whole units in piece_bytes, at least one unit and at most the units of the
+/* Elements of the whole grains in piece_bytes, at least one grain and at most the grains of the
  * array. */
 static int64_t most_of(const struct host_pass *p, int64_t piece_bytes)
 {
-    const int64_t units = max_i64(piece_bytes / p->size / PIECE_UNIT, 1);
-    return min_i64(units, ceil_divide(p->n, PIECE_UNIT)) * PIECE_UNIT;
+    const int64_t grains = max_i64(piece_bytes / p->size / PIECE_GRAIN, 1);
+    return min_i64(grains, ceil_divide(p->n, PIECE_GRAIN)) * PIECE_GRAIN;
 }
 
 /* Allocates the cells of all slots and the carry in the context's workspace. If there is not enough
@@ -69,7 +69,7 @@ static spmv_status get_cells(struct pass *pass)
         pass->most = most_of(p, piece_bytes);
         slot_bytes = round_up((pass->most + 2) * p->size);
         st = context_workspace(pass->ctx, SLOTS * slot_bytes + round_up(p->size), &block);
-        if (st != SPMV_ERROR_MEMORY || pass->most <= PIECE_UNIT)
+        if (st != SPMV_ERROR_MEMORY || pass->most <= PIECE_GRAIN)
             break;
     }
     for (int s = 0; st == SPMV_OK && s < SLOTS; s++)

@@ -10,7 +10,7 @@
 
 #include "core/host_device_fn.h"
 
-#define SPLITMIX_STEP UINT64_C(0x9e3779b97f4a7c15)
+#define SPLITMIX_GAMMA UINT64_C(0x9e3779b97f4a7c15)
 
 /* 64 bits that depend on all bits of z. */
 HOST_DEVICE_FN uint64_t splitmix_mix(uint64_t z)
@@ -23,13 +23,13 @@ HOST_DEVICE_FN uint64_t splitmix_mix(uint64_t z)
 /* The next 64 random bits. */
 HOST_DEVICE_FN uint64_t splitmix_next(uint64_t *state)
 {
-    return splitmix_mix(*state += SPLITMIX_STEP);
+    return splitmix_mix(*state += SPLITMIX_GAMMA);
 }
 
 /* Random number i, i = 0, 1, 2, ..., of those that a state gives. */
 HOST_DEVICE_FN uint64_t splitmix_at(uint64_t state, int64_t i)
 {
-    return splitmix_mix(state + ((uint64_t)i + 1) * SPLITMIX_STEP);
+    return splitmix_mix(state + ((uint64_t)i + 1) * SPLITMIX_GAMMA);
 }
 
 #endif

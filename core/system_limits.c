@@ -58,7 +58,7 @@ static bool read_number(const char *root, const char *path, const char *word, in
 
 /* A group of a hierarchy. go_up replaces its folder by that of the group above it, up to the mount
  * point. */
-struct group {
+struct cgroup {
     char folder[PATH_BYTES];
     size_t mount_length;
 };
@@ -116,7 +116,7 @@ static bool find_mount(const char *root, const char *controller, char mount[PATH
     return found;
 }
 
-static bool find_group(const char *root, const char *controller, struct group *group)
+static bool find_cgroup(const char *root, const char *controller, struct cgroup *cgroup)
 {
     char path[PATH_BYTES], mount[PATH_BYTES], part[PATH_BYTES];
     if (!find_path(root, controller, path) || !find_mount(root, controller, mount, part))
@@ -124,35 +124,36 @@ static bool find_group(const char *root, const char *controller, struct group *g
     const size_t hidden = strcmp(part, "/") == 0 ? 0 : strlen(part);
     const bool below = strncmp(path, part, hidden) == 0 && (path[hidden] == '/' || path[hidden] == '\0');
     const char *const rest = !below || strstr(path, "/..") != NULL || strcmp(path, "/") == 0 ? "" : path + hidden;
-    group->mount_length = strlen(mount);
-    return snprintf(group->folder, sizeof group->folder, "%s%s", mount, rest) < (int)sizeof group->folder;
+    cgroup->mount_length = strlen(mount);
+    return snprintf(cgroup->folder, sizeof cgroup->folder, "%s%s", mount, rest) < (int)sizeof cgroup->folder;
 }
 
 /* Returns false if there is no group above it. */
-static bool go_up(struct group *group)
+static bool go_up(struct cgroup *cgroup)
 {
-    char *const slash = strrchr(group->folder, '/');
-    if (slash == NULL || strlen(group->folder) <= group->mount_length)
+    char *const slash = strrchr(cgroup->folder, '/');
+    if (slash == NULL || strlen(cgroup->folder) <= cgroup->mount_length)
         return false;
     *slash = '\0';
     return true;
 }
 
-static bool read_group(const char *root, const struct group *group, const char *name, const char *word, int64_t *value)
+static bool read_cgroup(const char *root, const struct cgroup *cgroup, const char *name, const char *word,
+                        int64_t *value)
 {
     char path[PATH_BYTES + 64];
-    return snprintf(path, sizeof path, "%s/%s", group->folder, name) < (int)sizeof path &&
+    return snprintf(path, sizeof path, "%s/%s", cgroup->folder, name) < (int)sizeof path &&
            read_number(root, path, word, value);
 }
 
 /* ---------------------------------------------------------------- processors */
 
 /* cpu.max contains the quota ("max": none) and the period in microseconds. */
-static bool read_cpu_max(const char *root, const struct group *group, int64_t *quota, int64_t *period)
+static bool read_cpu_max(const char *root, const struct cgroup *cgroup, int64_t *quota, int64_t *period)
 {
     char path[PATH_BYTES + 64];
     long long q = 0, p = 0;
-    if (snprintf(path, sizeof path, "%s/cpu.max", group->folder) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/cpu.max", cgroup->folder) >= (int)sizeof path)
         return false;
     FILE *const file = open_under(root, path);
     const bool some = file != NULL && fscanf(file, "%lld %lld", &q, &p) == 2;
@@ -165,14 +166,14 @@ static bool read_cpu_max(const char *root, const struct group *group, int64_t *q
 
 int machine_cpu_quota(const char *root)
 {
-    struct group group;
+    struct cgroup cgroup;
     int most = INT_MAX;
     int64_t quota = 0, period = 0;
     for (int version = 1; version <= 2; version++)
-        for (bool more = find_group(root, version == 1 ? "cpu" : NULL, &group); more; more = go_up(&group)) {
-            const bool some = version == 2 ? read_cpu_max(root, &group, &quota, &period)
-                                           : read_group(root, &group, "cpu.cfs_quota_us", "", &quota) &&
-                                                 read_group(root, &group, "cpu.cfs_period_us", "", &period);
+        for (bool more = find_cgroup(root, version == 1 ? "cpu" : NULL, &cgroup); more; more = go_up(&cgroup)) {
+            const bool some = version == 2 ? read_cpu_max(root, &cgroup, &quota, &period)
+                                           : read_cgroup(root, &cgroup, "cpu.cfs_quota_us", "", &quota) &&
+                                                 read_cgroup(root, &cgroup, "cpu.cfs_period_us", "", &period);
             if (some && quota > 0 && period > 0)
                 most = (int)min_i64(most, ceil_divide(quota, period));
         }
@@ -193,15 +194,15 @@ static void consider(struct smallest *smallest, int64_t bytes, const char *limit
 }
 
 /* Inactive file pages count as used, but the system drops them when memory is needed. */
-static void consider_groups(struct smallest *smallest, const char *root, int version)
+static void consider_cgroups(struct smallest *smallest, const char *root, int version)
 {
-    struct group group;
-    for (bool more = find_group(root, version == 1 ? "memory" : NULL, &group); more; more = go_up(&group)) {
+    struct cgroup cgroup;
+    for (bool more = find_cgroup(root, version == 1 ? "memory" : NULL, &cgroup); more; more = go_up(&cgroup)) {
         int64_t most = 0, used = 0, droppable = 0;
-        if (!read_group(root, &group, version == 1 ? "memory.limit_in_bytes" : "memory.max", "", &most))
+        if (!read_cgroup(root, &cgroup, version == 1 ? "memory.limit_in_bytes" : "memory.max", "", &most))
             continue;
-        read_group(root, &group, version == 1 ? "memory.usage_in_bytes" : "memory.current", "", &used);
-        read_group(root, &group, "memory.stat", version == 1 ? "total_inactive_file " : "inactive_file ", &droppable);
+        read_cgroup(root, &cgroup, version == 1 ? "memory.usage_in_bytes" : "memory.current", "", &used);
+        read_cgroup(root, &cgroup, "memory.stat", version == 1 ? "total_inactive_file " : "inactive_file ", &droppable);
         consider(smallest, most - max_i64(0, used - droppable), "the memory limit of the control group");
     }
 }
@@ -220,8 +221,8 @@ int64_t machine_memory_available(const char *root, const char **limit)
         consider(&smallest, (int64_t)space.rlim_cur - pages * sysconf(_SC_PAGESIZE),
                  "the limit of the address space, ulimit -v");
     }
-    consider_groups(&smallest, root, 1);
-    consider_groups(&smallest, root, 2);
+    consider_cgroups(&smallest, root, 1);
+    consider_cgroups(&smallest, root, 2);
     if (limit != NULL)
         *limit = smallest.limit;
     return smallest.bytes;

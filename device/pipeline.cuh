@@ -7,10 +7,10 @@
  *     drawer     one thread: draws a number for each free buffer; starts the engine's loads, unless
  *                the work reads where the tile is (LOADS_APART): then another thread, the loader,
  *                starts them
- *     takers     a group of block_threads threads, or several that take tiles in turn: fold tiles
+ *     takers     a team of block_threads threads, or several that take tiles in turn: fold tiles
  *     publisher  one thread: joins the folds of a tile's warps and publishes its aggregate
  *     fetcher    one thread: waits for the prefix, which the chain block (chain.cuh) computes
- *     finishers  a group: write the results, starting with the prefix. A work without finishers
+ *     finishers  a team: write the results, starting with the prefix. A work without finishers
  *                writes them when it takes the tile
  *     storer     one thread: starts the engine's stores, and frees the buffer when they are read
  *
@@ -23,7 +23,7 @@
  * The work class defines what is done with a tile:
  *
  *     struct work {
- *         static constexpr int TAKERS, FINISHERS;  groups; FINISHERS: 0 or 1
+ *         static constexpr int TAKERS, FINISHERS;  teams; FINISHERS: 0 or 1
  *         static constexpr int BUFFERS;            in the ring
  *         static constexpr bool ENGINE_STORES;     a storer calls send
  *         static constexpr bool LOADS_APART;       there is a loader, and no storer
@@ -38,9 +38,9 @@
  *     };
  *
  * index counts the tiles of the block, and phase how often their buffer was used before. Threads of
- * a group have the number pipeline_thread(). Without finishers, the class also defines prepare()
+ * a team have the number pipeline_thread(). Without finishers, the class also defines prepare()
  * (a warp, at the beginning), fetch(tiles), the work of the fetcher, and end(index), called by each
- * group of takers after its last tile.
+ * team of takers after its last tile.
  *
  * Source: Merrill, Garland 2016 (single pass); S. Yan, G. Long, Y. Zhang, "StreamScan", PPoPP 2013
  * (persistent blocks, adjacent synchronisation); M. Bauer, H. Cook, B. Khailany, "CudaDMA", SC 2011
@@ -54,7 +54,7 @@
 #include "device/copy_engine.cuh"
 #include "device/vector_tiles.cuh"
 
-/* The threads of a block: groups of takers, the group of finishers, and a warp for each role of one
+/* The threads of a block: teams of takers, the team of finishers, and a warp for each role of one
  * thread. */
 enum { PIPELINE_DRAWER, PIPELINE_PUBLISHER, PIPELINE_FETCHER, PIPELINE_STORER_OR_LOADER, PIPELINE_SINGLES };
 
@@ -74,20 +74,20 @@ constexpr int pipeline_buffers(int tile_bytes, int most)
     return fit < most ? fit : most;
 }
 
-/* A tile has Vectors times 16 bytes for each thread of a group: an odd number, for few bank
- * conflicts. Takers: groups of them. */
+/* A tile has Vectors times 16 bytes for each thread of a team: an odd number, for few bank
+ * conflicts. Takers: teams of them. */
 template <int Vectors, int Takers = 1> struct pipeline_shape {
     static_assert(Vectors % 2 == 1, "odd");
     static constexpr int threads = block_threads, vectors = Vectors, takers = Takers;
 };
 
-/* The thread's number in its group. */
+/* The thread's number in its team. */
 __device__ inline int pipeline_thread()
 {
     return (int)threadIdx.x % block_threads;
 }
 
-/* A barrier of one group of block_threads threads. */
+/* A barrier of one team of block_threads threads. */
 __device__ inline void pipeline_sync()
 {
 #if SPMV_HAVE_COPY_ENGINE
@@ -161,13 +161,13 @@ __device__ __forceinline__ typename Op::type pipeline_earlier(Op op, typename Op
 }
 
 /* Calls body(number, buffer, phase, index) for the block's tiles first, first + stride, ... Returns
- * the index after them. With a stride, the tile that the buffer held before was another group's. It
+ * the index after them. With a stride, the tile that the buffer held before was another team's. It
  * may not have arrived yet, because tiles arrive in any order, and then engine_await must not be
- * called for the next phase. So the group first waits until that tile is finished. */
+ * called for the next phase. So the team first waits until that tile is finished. */
 template <typename Work, typename Body>
 __device__ __forceinline__ int pipeline_each(Work &work, int64_t tiles, const Body &body, int first = 0, int stride = 1)
 {
-    static_assert(Work::BUFFERS > Work::TAKERS, "one buffer for each group, and one more");
+    static_assert(Work::BUFFERS > Work::TAKERS, "one buffer for each team, and one more");
     int buffer = first, index = first;
     for (unsigned phase = 0;;) {
         if (stride > 1 && phase > 0)
@@ -200,7 +200,7 @@ __device__ __forceinline__ void pipeline_announce(Work &work, int64_t tiles, int
         engine_expect_nothing(&m.full[buffer]);
 }
 
-/* The drawer, after the first tile. At the end each group of takers gets the number of no tile. */
+/* The drawer, after the first tile. At the end each team of takers gets the number of no tile. */
 template <typename Work>
 __device__ __forceinline__ void pipeline_draw(Work &work, const chain<typename Work::fold> &tiles)
 {
@@ -299,7 +299,7 @@ __device__ __forceinline__ void pipeline_single(Work &work, const chain<typename
 template <typename Work> __device__ __forceinline__ void pipeline_run(Work &work, chain<typename Work::fold> &tiles)
 {
     auto &m = work.m;
-    const int group = (int)threadIdx.x / block_threads;
+    const int team = (int)threadIdx.x / block_threads;
     const int single = (int)threadIdx.x - (Work::TAKERS + Work::FINISHERS) * (int)block_threads;
     const int role = single >= 0 && single % warp_lanes == 0 ? single / warp_lanes : -1;
     const bool alone = tiles.tiles == 1;
@@ -324,7 +324,7 @@ template <typename Work> __device__ __forceinline__ void pipeline_run(Work &work
             tiles.end();
         __syncwarp();
         tiles.run(&m.cells);
-    } else if (group < Work::TAKERS) {
+    } else if (team < Work::TAKERS) {
         [[maybe_unused]] const int last = pipeline_each(
             work, tiles.tiles,
             [&](int64_t number, int buffer, unsigned phase, int index) {
@@ -333,10 +333,10 @@ template <typename Work> __device__ __forceinline__ void pipeline_run(Work &work
                     engine_fence();
                 pipeline_arrive(Work::FINISHERS == 0 ? &m.finished[buffer] : &m.taken[buffer]);
             },
-            group, Work::TAKERS);
+            team, Work::TAKERS);
         if constexpr (Work::FINISHERS == 0)
             work.end(last);
-    } else if (group < Work::TAKERS + Work::FINISHERS) {
+    } else if (team < Work::TAKERS + Work::FINISHERS) {
         pipeline_each(work, tiles.tiles, [&](int64_t number, int buffer, unsigned phase, int) {
             engine_await(&m.taken[buffer], phase);
             engine_await(&m.known[buffer], phase);

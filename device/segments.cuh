@@ -3,7 +3,7 @@
  * Positions (ascending) are converted to the bits of a tile without an array of flags in memory.
  * Each chunk finds its first position by one search and then streams through the positions. A batch
  * of block_threads positions sets its bits in shared memory; the number of them in the tile
- * advances the cursor. A search skips a run of equal positions (empty segments) longer than a
+ * advances the cursor. A search skips equal positions (empty segments) that are more than a
  * batch, so millions of empty segments at one place add no time to a tile.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,7 +1,7 @@
 /* Division of n elements into tiles and chunks, and loading and storing of a tile.
  *
- * A block works on one tile at a time: items elements per thread, 64 bytes of them. A chunk is a
- * run of neighbouring tiles; one block processes it in order and carries its result from tile to
+ * A block works on one tile at a time: items elements per thread, 64 bytes of them. A chunk is
+ * neighbouring tiles; one block processes it in order and carries its result from tile to
  * tile. There are at most most_chunks chunks, whatever n. So the results of all chunks fit in one
  * block, two-level algorithms suffice for every size, the scratch is constant, and the division
  * depends on n alone, not on the device. (The bits of floating-point results depend on the

@@ -24,7 +24,7 @@ struct peer {
     struct exchange_view view;
     struct board_memory *board;
     void *tables; /* boards, targets and sources of the view */
-    void *sends;  /* order, run_of and runs of the view */
+    void *sends;  /* order, range_of and ranges of the view */
 };
 
 /* Offsets within a board, in bytes. Others write the flags, the parts and what arrives. */
@@ -273,9 +273,9 @@ done:
 
 /* ------------------------------------------------------------- elements of chunks */
 
-/* The runs of the elements that are sent, target by target; runs: room for sends * chunks, or NULL: only
- * counts. count[c]: the runs of chunk c. Returns the number of all. */
-static int64_t find_runs(const spmv_group_matrix *m, int32_t *count, struct exchange_run *runs, int32_t *chunk_of)
+/* The ranges of the elements that are sent, target by target; ranges: room for sends * chunks, or
+ * NULL: only counts. count[c]: the ranges of chunk c. Returns the number of all. */
+static int64_t find_ranges(const spmv_group_matrix *m, int32_t *count, struct exchange_range *ranges, int32_t *chunk_of)
 {
     const int64_t size = (int64_t)spmv_type_size(m->type);
     int64_t i = 0, all = 0;
@@ -287,8 +287,8 @@ static int64_t find_runs(const spmv_group_matrix *m, int32_t *count, struct exch
             for (begin = i; i < end && m->halo.index[i] < m->chunk[c + 1]; i++)
                 continue;
             count[c]++;
-            if (runs != NULL) {
-                runs[all] = (struct exchange_run){.first = begin, .count = i - begin, .target = t};
+            if (ranges != NULL) {
+                ranges[all] = (struct exchange_range){.first = begin, .count = i - begin, .target = t};
                 chunk_of[all] = (int32_t)c;
             }
         }
@@ -296,56 +296,56 @@ static int64_t find_runs(const spmv_group_matrix *m, int32_t *count, struct exch
     return all;
 }
 
-/* Sorts the runs by chunk. order: the chunks that have some first; returns their number. first: the first run
- * of each chunk. */
-static int sort_runs(int64_t chunks, const int32_t *count, int64_t all, const struct exchange_run *runs,
-                     const int32_t *chunk_of, int32_t *order, int32_t *first, int32_t *run_of,
-                     struct exchange_run *sorted)
+/* Sorts the ranges by chunk. order: the chunks that have some first; returns their number. first:
+ * the first range of each chunk. */
+static int sort_ranges(int64_t chunks, const int32_t *count, int64_t all, const struct exchange_range *ranges,
+                       const int32_t *chunk_of, int32_t *order, int32_t *first, int32_t *range_of,
+                       struct exchange_range *sorted)
 {
     int sending = 0;
     int32_t at = 0;
     for (int64_t c = 0; c < chunks; c++)
         if (count[c] > 0) {
             order[sending] = (int32_t)c;
-            run_of[sending++] = first[c] = at;
+            range_of[sending++] = first[c] = at;
             at += count[c];
         }
-    run_of[sending] = at;
+    range_of[sending] = at;
     for (int64_t c = 0, k = sending; c < chunks; c++)
         if (count[c] == 0)
             order[k++] = (int32_t)c;
     for (int64_t r = 0; r < all; r++)
-        sorted[first[chunk_of[r]]++] = runs[r];
+        sorted[first[chunk_of[r]]++] = ranges[r];
     return sending;
 }
 
-/* Makes order, sending, run_of and runs of the view. */
+/* Makes order, sending, range_of and ranges of the view. */
 static spmv_status make_sends(spmv_group_matrix *m, struct peer *p)
 {
     spmv_status st = SPMV_OK;
     const int64_t chunks = m->ranks.chunks, numbers = padded((chunks + 1) * (int64_t)sizeof(int32_t));
     int32_t *count = NULL, *chunk_of = NULL;
-    struct exchange_run *runs = NULL;
+    struct exchange_range *ranges = NULL;
     char *tables = NULL;
     TRY(host_alloc(m->ctx, 2 * numbers, what, (void **)&count));
     memset(count, 0, 2 * (size_t)numbers);
-    const int64_t all = find_runs(m, count, NULL, NULL), bytes = 2 * numbers + (all + 1) * (int64_t)sizeof *runs;
-    TRY(host_alloc(m->ctx, (all + 1) * (int64_t)sizeof *runs, what, (void **)&runs));
+    const int64_t all = find_ranges(m, count, NULL, NULL), bytes = 2 * numbers + (all + 1) * (int64_t)sizeof *ranges;
+    TRY(host_alloc(m->ctx, (all + 1) * (int64_t)sizeof *ranges, what, (void **)&ranges));
     TRY(host_alloc(m->ctx, (all + 1) * (int64_t)sizeof *chunk_of, what, (void **)&chunk_of));
     TRY(host_alloc(m->ctx, bytes, what, (void **)&tables));
     memset(tables, 0, (size_t)bytes);
     memset(count, 0, (size_t)numbers);
-    (void)find_runs(m, count, runs, chunk_of);
+    (void)find_ranges(m, count, ranges, chunk_of);
     p->view.sending =
-        sort_runs(chunks, count, all, runs, chunk_of, (int32_t *)tables, count + numbers / (int64_t)sizeof *count,
-                  (int32_t *)(tables + numbers), (struct exchange_run *)(tables + 2 * numbers));
+        sort_ranges(chunks, count, all, ranges, chunk_of, (int32_t *)tables, count + numbers / (int64_t)sizeof *count,
+                    (int32_t *)(tables + numbers), (struct exchange_range *)(tables + 2 * numbers));
     TRY(spmv_alloc(m->ctx, bytes, &p->sends));
     TRY(spmv_upload(m->ctx, tables, p->sends, bytes));
     p->view.order = p->sends;
-    p->view.run_of = (const int32_t *)((char *)p->sends + numbers);
-    p->view.runs = (const struct exchange_run *)((char *)p->sends + 2 * numbers);
+    p->view.range_of = (const int32_t *)((char *)p->sends + numbers);
+    p->view.ranges = (const struct exchange_range *)((char *)p->sends + 2 * numbers);
 done:
-    host_free_all(count, runs, chunk_of, tables);
+    host_free_all(count, ranges, chunk_of, tables);
     return st;
 }
 

@@ -161,23 +161,23 @@ done:
 
 /* As ball_from (precond_choose.c). */
 static spmv_status search_from(spmv_group_matrix *m, struct search *s, int64_t row, int64_t *counts, int32_t *all,
-                               int32_t *reached, struct precond_ball *ball)
+                               struct precond_ball *ball)
 {
     spmv_status st = SPMV_OK;
-    int32_t steps = 0;
+    int32_t steps = 0, reached[PRECOND_BALL_STEPS + 1];
     int64_t end = 1;
     s->seen[row] = 1;
     s->front[0] = (int32_t)row;
     s->fronts = 1;
     reached[0] = 1;
-    while (s->fronts > 0 && end <= PRECOND_BALL) {
+    while (s->fronts > 0 && end <= PRECOND_BALL && steps < PRECOND_BALL_STEPS) {
         step(m, s);
         TRY(join(m, s, counts, all));
         end += s->fronts;
         if (s->fronts > 0 && end <= PRECOND_BALL)
             reached[++steps] = (int32_t)end;
     }
-    *ball = (struct precond_ball){steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
+    *ball = (struct precond_ball){steps, reached[steps], reached[steps / 2], s->fronts == 0};
 done:
     return st;
 }
@@ -189,7 +189,7 @@ spmv_status group_find_ball(void *matrix, struct precond_ball *ball)
     const int64_t ranks = m->group->transport.ranks, rows = m->ranks.rows;
     struct search s = {.room = ranks * PRECOND_BALL};
     int64_t *counts = NULL;
-    int32_t *all = NULL, *reached = NULL;
+    int32_t *all = NULL;
     st = host_zeros(m->ctx, rows, what, (void **)&s.seen);
     if (st == SPMV_OK)
         st = host_alloc(m->ctx, s.room * 4, what, (void **)&s.front);
@@ -199,13 +199,11 @@ spmv_status group_find_ball(void *matrix, struct precond_ball *ball)
         st = host_alloc(m->ctx, s.room * 4, what, (void **)&all);
     if (st == SPMV_OK)
         st = host_alloc(m->ctx, (2 * ranks + 1) * 8, what, (void **)&counts);
-    if (st == SPMV_OK)
-        st = host_alloc(m->ctx, (PRECOND_BALL + 1) * 4, what, (void **)&reached);
     TRY(spmv_group_agree(m->group, st));
-    TRY(search_from(m, &s, 0, counts, all, reached, ball));
+    TRY(search_from(m, &s, 0, counts, all, ball));
     if (ball->ended && ball->rows < rows / 2)
-        TRY(search_from(m, &s, rows / 2, counts, all, reached, ball));
+        TRY(search_from(m, &s, rows / 2, counts, all, ball));
 done:
-    host_free_all(s.seen, s.front, s.found, counts, all, reached);
+    host_free_all(s.seen, s.front, s.found, counts, all);
     return st;
 }

@@ -7,6 +7,7 @@
 
 #include "core/threads.h"
 #include "distributed/group_internal.h"
+#include "formats/columns.h"
 #include "formats/matrix_internal.h"
 #include "solvers/exchange/rank_tools.h"
 
@@ -382,6 +383,13 @@ struct host_rows {
     void *copies[3];
 };
 
+/* Entries of rows on their way, for each parcel that is sent and that is received. */
+struct rows_sent {
+    bool places; /* see fetch_others */
+    int64_t *sent, *received;
+    int64_t arriving[2]; /* in front of the own ones, and behind */
+};
+
 static spmv_status read_rows(spmv_context *ctx, const spmv_csr *own, struct host_rows *r)
 {
     spmv_status st = SPMV_OK;
@@ -425,28 +433,58 @@ done:
     return st;
 }
 
-/* An array of entries on its way: those of rows that others need are packed, then sent; own ones
- * are copied. */
-static spmv_status move_entries(struct level *l, const struct host_rows *rows, const void *host, const void *own,
-                                int64_t nnz, const int64_t *sent, const int64_t *received, const int64_t *arriving,
-                                int64_t size, void *all)
+static int32_t number_at(const struct rank_halo *h, int32_t place)
+{
+    const int64_t own = place - h->room;
+    return own < 0        ? h->ghost[own + h->before]
+           : own < h->own ? (int32_t)(h->first + own)
+                          : h->ghost[h->before + own - h->own];
+}
+
+/* The place of the last element of the layout up to this number, or -1; *there: whether it is the number's. */
+static int32_t place_up_to(const struct rank_halo *h, int32_t number, bool *there)
+{
+    *there = number >= h->first && number < h->first + h->own;
+    if (*there)
+        return (int32_t)(h->room + number - h->first);
+    const int64_t at = first_column_from(h->ghost, 0, h->before + h->after, (int64_t)number + 1) - 1;
+    *there = at >= 0 && h->ghost[at] == number;
+    if (number < h->first)
+        return at < 0 ? -1 : (int32_t)(h->room - h->before + at);
+    return (int32_t)(h->room + h->own - 1 + (at < h->before ? 0 : at + 1 - h->before));
+}
+
+/* An array of the entries of rows that others need: they are packed, then sent. */
+static spmv_status send_entries(struct level *l, const struct host_rows *rows, const void *host,
+                                const struct rows_sent *s, int64_t size, char *arrived)
 {
     spmv_status st = SPMV_OK;
     const struct halo *h = &l->m.halo;
-    spmv_context *ctx = l->m.ctx;
-    char *packed = NULL, *arrived = NULL, *to = NULL;
+    char *packed = NULL, *to = NULL;
     int64_t count = 0;
     for (int i = 0; i < h->sends; i++)
-        count += sent[i];
-    TRY(host_alloc(ctx, max_i64(1, count * size), what, (void **)&packed));
-    TRY(host_alloc(ctx, max_i64(1, (arriving[0] + arriving[1]) * size), what, (void **)&arrived));
+        count += s->sent[i];
+    TRY(host_alloc(l->m.ctx, max_i64(1, count * size), what, (void **)&packed));
     to = packed;
     for (int64_t i = 0; i < h->count; i++) {
         const int64_t begin = rows->row_ptr[h->index[i]], its = rows->row_ptr[h->index[i] + 1] - begin;
         memcpy(to, (const char *)host + begin * size, (size_t)(its * size));
         to += its * size;
     }
-    TRY(swap(l, packed, sent, arrived, received, size));
+    if (s->places && host == rows->col)
+        for (int64_t k = 0; k < count; k++)
+            ((int32_t *)(void *)packed)[k] = number_at(&l->halo, ((const int32_t *)(void *)packed)[k]);
+    TRY(swap(l, packed, s->sent, arrived, s->received, size));
+done:
+    host_free(packed);
+    return st;
+}
+
+/* What has arrived, and copies of own entries. */
+static spmv_status join_entries(spmv_context *ctx, const char *arrived, const void *own, int64_t nnz,
+                                const int64_t *arriving, int64_t size, void *all)
+{
+    spmv_status st = SPMV_OK;
     if (arriving[0] > 0)
         TRY(spmv_upload(ctx, arrived, all, arriving[0] * size));
     if (nnz > 0)
@@ -455,13 +493,11 @@ static spmv_status move_entries(struct level *l, const struct host_rows *rows, c
         TRY(spmv_upload(ctx, arrived + arriving[0] * size, (char *)all + (arriving[0] + nnz) * size,
                         arriving[1] * size));
 done:
-    host_free_all(packed, arrived);
     return st;
 }
 
-/* The row offsets of all rows, and how many entries go and come; arriving: in front and behind. */
-static spmv_status find_offsets(struct level *l, const struct host_rows *rows, int64_t *row_ptr, int64_t *sent,
-                                int64_t *received, int64_t *arriving)
+/* The row offsets of all rows, and how many entries go and come. */
+static spmv_status find_offsets(struct level *l, const struct host_rows *rows, int64_t *row_ptr, struct rows_sent *s)
 {
     spmv_status st = SPMV_OK;
     const struct halo *h = &l->m.halo;
@@ -473,61 +509,96 @@ static spmv_status find_offsets(struct level *l, const struct host_rows *rows, i
         packed[i] = rows->row_ptr[h->index[i] + 1] - rows->row_ptr[h->index[i]];
     TRY(swap(l, packed, NULL, arrived, NULL, 8));
     for (int i = 0; i < h->sends; i++) {
-        sent[i] = 0;
+        s->sent[i] = 0;
         for (const int64_t last = at + h->send[i].bytes / of_type; at < last; at++)
-            sent[i] += packed[at];
+            s->sent[i] += packed[at];
     }
     at = 0;
     for (int i = 0; i < h->receives; i++) {
-        received[i] = 0;
+        s->received[i] = 0;
         for (const int64_t last = at + h->receive[i].bytes / of_type; at < last; at++)
-            received[i] += arrived[at];
+            s->received[i] += arrived[at];
     }
     for (int64_t i = 0; i < h->room; i++) {
         row_ptr[i] = end;
         end += i >= h->room - h->before ? arrived[i - (h->room - h->before)] : 0;
     }
-    arriving[0] = end;
+    s->arriving[0] = end;
     for (int64_t i = 0; i < l->halo.own; i++)
-        row_ptr[h->room + i] = end + rows->row_ptr[i];
-    end += rows->row_ptr[l->halo.own];
-    arriving[1] = -end;
+        row_ptr[h->room + i] = end + (s->places ? 0 : rows->row_ptr[i]);
+    end += s->places ? 0 : rows->row_ptr[l->halo.own];
+    s->arriving[1] = -end;
     for (int64_t i = 0; i < h->after; i++) {
         row_ptr[h->room + l->halo.own + i] = end;
         end += arrived[h->before + i];
     }
     row_ptr[h->room + l->halo.own + h->after] = end;
-    arriving[1] += end;
+    s->arriving[1] += end;
 done:
     host_free_all(packed, arrived);
     return st;
 }
 
-static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all)
+/* Arrived columns become places, values of those that are not in the layout become 0. */
+static void find_places(const struct rank_halo *h, int64_t count, int32_t *col, char *val, int64_t size)
+{
+    for (int64_t k = 0; k < count; k++) {
+        bool there = false;
+        col[k] = place_up_to(h, col[k], &there);
+        if (!there)
+            memset(val + k * size, 0, (size_t)size);
+    }
+}
+
+/* As fetch_rows, or with `places` as fetch_others. */
+static spmv_status fetch_some_rows(const struct rank_halo *halo, const spmv_csr *own, bool places,
+                                   struct rank_arrays *all)
 {
     spmv_status st = SPMV_OK;
     struct level *l = level_of(halo);
     spmv_context *ctx = l->m.ctx;
     const int64_t ranks = ranks_of(&l->m), rows = halo->room + halo->own + halo->after;
-    const int64_t size = own->val != NULL ? (int64_t)spmv_type_size(own->type) : 0;
+    const int64_t size = own->val != NULL ? (int64_t)spmv_type_size(own->type) : 0, nnz = places ? 0 : own->nnz;
     struct host_rows r = {.row_ptr = NULL};
-    int64_t *row_ptr = NULL, *sent = NULL, arriving[2] = {0, 0};
+    struct rows_sent s = {.places = places};
+    int64_t *row_ptr = NULL, *sent = NULL, arriving = 0;
+    char *col = NULL, *val = NULL;
     *all = (struct rank_arrays){.nnz = 0};
     TRY(read_rows(ctx, own, &r));
     TRY(host_alloc(ctx, (rows + 1) * 8, what, (void **)&row_ptr));
     TRY(host_alloc(ctx, 2 * ranks * 8, what, (void **)&sent));
-    TRY(find_offsets(l, &r, row_ptr, sent, sent + ranks, arriving));
+    s.sent = sent;
+    s.received = sent + ranks;
+    TRY(find_offsets(l, &r, row_ptr, &s));
+    arriving = s.arriving[0] + s.arriving[1];
     TRY(alloc_arrays(ctx, rows, row_ptr[rows], size, all));
     TRY(spmv_upload(ctx, row_ptr, all->row_ptr, (rows + 1) * 8));
-    TRY(move_entries(l, &r, r.col, own->col, own->nnz, sent, sent + ranks, arriving, 4, all->col));
+    TRY(host_alloc(ctx, max_i64(1, arriving) * 4, what, (void **)&col));
+    TRY(host_alloc(ctx, max_i64(1, arriving * size), what, (void **)&val));
+    TRY(send_entries(l, &r, r.col, &s, 4, col));
     if (size > 0)
-        TRY(move_entries(l, &r, r.val, own->val, own->nnz, sent, sent + ranks, arriving, size, all->val));
+        TRY(send_entries(l, &r, r.val, &s, size, val));
+    if (places)
+        find_places(halo, arriving, (int32_t *)(void *)col, val, size);
+    TRY(join_entries(ctx, col, own->col, nnz, s.arriving, 4, all->col));
+    if (size > 0)
+        TRY(join_entries(ctx, val, own->val, nnz, s.arriving, size, all->val));
 done:
     if (st != SPMV_OK)
         free_arrays(ctx, all);
-    host_free_all(row_ptr, sent);
+    host_free_all(row_ptr, sent, col, val);
     release_rows(&r);
     return st;
+}
+
+static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all)
+{
+    return fetch_some_rows(halo, own, false, all);
+}
+
+static spmv_status fetch_others(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *others)
+{
+    return fetch_some_rows(halo, own, true, others);
 }
 
 /* ------------------------------------------------------------- the transpose */
@@ -699,5 +770,6 @@ const struct rank_tools group_rank_tools = {.first = take_first,
                                             .give_back = give_back,
                                             .spread = spread,
                                             .fetch_rows = fetch_rows,
+                                            .fetch_others = fetch_others,
                                             .transpose = transpose,
                                             .plan = make_plan};

@@ -71,7 +71,7 @@ static struct end_row end_of(const spmv_csr *a, int64_t row)
         for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
             if (a->col[k] / block != before) {
                 before = a->col[k] / block;
-                end.nodes[block] = splitmix_mix(end.nodes[block] + (uint64_t)before + SPLITMIX_STEP);
+                end.nodes[block] = splitmix_mix(end.nodes[block] + (uint64_t)before + SPLITMIX_GAMMA);
             }
     }
     return end;

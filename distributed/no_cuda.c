@@ -24,6 +24,7 @@
 #include "solvers/amg/amg_internal.h"
 #include "solvers/cg/cg_internal.h"
 #include "solvers/krylov/krylov_loop.h"
+#include "solvers/krylov/krylov_symmetry.h"
 #include "solvers/precond/precond_fsai.h"
 #include "solvers/precond/precond_loops.h"
 #include "spgemm/spgemm_expand.h"

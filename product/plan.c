@@ -293,16 +293,16 @@ spmv_status plan_multiply_together(const spmv_plan *plan, struct plan_product pr
 {
     const struct plan_ranks *ranks = plan->ranks;
     void *const own = (void *)product.x;
-    const unsigned needs = METHOD_PARTS | (product.epilogue != NULL ? METHOD_EPILOGUE : 0);
-    const bool parts = (plan->method->can & needs) == needs && plan->a.rows > 0;
+    const unsigned needs = METHOD_SUBSETS | (product.epilogue != NULL ? METHOD_EPILOGUE : 0);
+    const bool split = (plan->method->can & needs) == needs && plan->a.rows > 0;
     spmv_status st = ranks->fetch_start(ranks->self, own);
     product.x = plan_x_of(plan, own);
-    product.part = PLAN_INNER;
-    if (st == SPMV_OK && parts)
+    product.subset = PLAN_INNER;
+    if (st == SPMV_OK && split)
         st = plan_multiply(plan, &product);
     if (st == SPMV_OK)
         st = ranks->fetch_finish(ranks->self, own);
-    product.part = parts ? PLAN_EDGE : PLAN_ALL;
+    product.subset = split ? PLAN_EDGE : PLAN_ALL;
     return st != SPMV_OK || plan->a.rows == 0 ? st : plan_multiply(plan, &product);
 }
 

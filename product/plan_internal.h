@@ -24,13 +24,13 @@ enum {
     /* y_i has the same bits however struct plan_ranks divides the rows among ranks. dot_parts, if
      * there is one, gives one part for each PLAN_TILE_ROWS rows. */
     METHOD_RANKS = 32,
-    /* the method can multiply the rows that need no elements of other ranks first (enum plan_part) */
-    METHOD_PARTS = 64
+    /* the method can multiply the rows that need no elements of other ranks first (enum plan_subset) */
+    METHOD_SUBSETS = 64
 };
 
 /* The rows that a product computes. INNER: only rows that need no elements of other ranks; which of
  * them, is up to the method. EDGE: the others. */
-enum plan_part { PLAN_ALL, PLAN_INNER, PLAN_EDGE };
+enum plan_subset { PLAN_ALL, PLAN_INNER, PLAN_EDGE };
 
 /* For a plan of the rows that one of several ranks has (distributed/): the rank's part of the whole
  * matrix, and what all ranks do together. The functions named "together" are called by all ranks in
@@ -117,7 +117,7 @@ struct plan_product {
     void *y;
     /* NULL: none; otherwise at least one of its outputs is requested */
     const spmv_epilogue *epilogue;
-    enum plan_part part; /* not PLAN_ALL: only with METHOD_PARTS, and both parts are requested */
+    enum plan_subset subset; /* not PLAN_ALL: only with METHOD_SUBSETS, and both subsets are requested */
 
     /* For solvers. Methods without dot_parts and column_parts ignore these members.
      * - stop: a flag in the context's memory, or NULL. Where *stop is not 0, the product may leave

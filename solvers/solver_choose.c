@@ -60,21 +60,24 @@ int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver)
 
 /* ------------------------------------------------------------- the facts */
 
-/* The smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of a real matrix. */
+/* The smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of a real matrix. Both blocks have the
+ * size of a vector, which the context keeps. */
 static spmv_status extreme_diagonal(const spmv_solver *s, spmv_op which, double *extreme)
 {
     spmv_status st = SPMV_OK;
     const spmv_type type = s->a.val != NULL ? s->a.type : SPMV_F64;
-    void *diagonal = NULL;
+    const int64_t size = (int64_t)spmv_type_size(type);
+    void *diagonal = NULL, *one = NULL;
     union real host;
-    TRY(context_lend(s->ctx, (s->a.rows + 1) * (int64_t)spmv_type_size(type), &diagonal));
-    char *const one = (char *)diagonal + s->a.rows * (int64_t)spmv_type_size(type);
+    TRY(context_lend(s->ctx, s->a.rows * size, &diagonal));
+    TRY(context_lend(s->ctx, s->a.rows * size, &one));
     TRY(spmv_matrix_diagonal(s->ctx, &s->a, diagonal));
     TRY(spmv_reduce(s->ctx, which, type, diagonal, one, s->a.rows));
-    TRY(spmv_download(s->ctx, one, &host, (int64_t)spmv_type_size(type)));
+    TRY(spmv_download(s->ctx, one, &host, size));
     *extreme = real_at(type, &host, 0);
 done:
     context_take_back(s->ctx, diagonal);
+    context_take_back(s->ctx, one);
     return st;
 }
 
@@ -294,7 +297,7 @@ spmv_status solver_choose(spmv_solver *s)
             TRY(count_factor(&f));
         if (counted < STAGE_MATRIX && rule->needs >= STAGE_MATRIX)
             TRY(count_matrix(&f));
-        counted = rule->needs;
+        counted = rule->needs > counted ? rule->needs : counted;
         if (rule->when(&f))
             break;
     }
@@ -331,7 +334,7 @@ bool solver_may_follow(const spmv_solver *s, spmv_status st)
 
 static int64_t iterations_left(const struct chain *c)
 {
-    return c->most - c->result->iterations;
+    return c->most - solver_iterations(c);
 }
 
 spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond)

@@ -135,22 +135,26 @@ struct chain {
     const void *b; /* that is solved for */
     void *x;
     double rtol, atol;
-    bool zero_start; /* of the next solver */
-    bool from_zero;  /* of the first solver */
-    int64_t most;    /* iterations of all */
-    spmv_cg_result *result;
-    struct judge *judge; /* that may stop the solver that runs; NULL: none */
+    bool zero_start;        /* of the next solver */
+    bool from_zero;         /* of the first solver */
+    int64_t most;           /* iterations of all */
+    int columns;            /* right-hand sides that are solved together */
+    spmv_cg_result *result; /* columns */
+    struct judge *judge;    /* that may stop the solver that runs; NULL: none */
 };
 
-/* Whether this solver, with this preconditioner, races against another one; such a solve of one right-hand
- * side. SPMV_CANCELLED: by the caller. */
+/* Whether this solver, with this preconditioner, races against another one; such a solve. SPMV_CANCELLED: by
+ * the caller. */
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond);
 spmv_status solver_race(struct chain *c, const struct krylov_solver *solver);
 
 /* Makes the solver that won the one that begins, with the reason. */
 void solver_take_verdict(spmv_solver *s);
 
-/* SPMV_ERROR_ITERATIONS, also in the result, for a solve that a judge has stopped. */
+/* The iterations so far; of several right-hand sides the most. */
+int64_t solver_iterations(const struct chain *c);
+
+/* SPMV_ERROR_ITERATIONS, also in the results, for a solve that a judge has stopped. */
 spmv_status solver_fail_limit(const struct chain *c);
 
 /* Runs a solver from the present x. The numbers of iterations and restarts go on. */

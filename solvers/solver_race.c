@@ -35,12 +35,21 @@ struct judge judge_of(spmv_cg_fn on_iteration, void *user, const spmv_cg_result 
     return (struct judge){.on_iteration = on_iteration,
                           .user = user,
                           .result = result,
+                          .columns = 1,
                           .least = least,
                           .most = most,
                           .lowest = INFINITY,
                           .width = max_i64(1, least / PARTS),
                           .begin = begin,
                           .left = INFINITY};
+}
+
+static double tolerance_of(const struct judge *j)
+{
+    double tolerance = j->result->tolerance;
+    for (int v = 1; v < j->columns; v++)
+        tolerance = fmax(tolerance, j->result[v].tolerance);
+    return tolerance;
 }
 
 /* The rate at which the residual has fallen since this mark, in logarithms an iteration. */
@@ -57,7 +66,7 @@ static double iterations_left(const struct judge *j)
     if (half < 0)
         return INFINITY;
     const double rate = fmax(rate_since(j, half), rate_since(j, quarter));
-    return rate > 0 ? fmax(0, log(j->low[last] / j->result->tolerance)) / rate : INFINITY;
+    return rate > 0 ? fmax(0, log(j->low[last] / tolerance_of(j))) / rate : INFINITY;
 }
 
 static void merge_marks(struct judge *j)
@@ -76,7 +85,7 @@ int judge_tell(int64_t iteration, double residual, void *user)
         if (cancels != 0)
             return cancels;
     }
-    if (iteration <= j->begin || j->stopped || !(j->result->tolerance > 0))
+    if (iteration <= j->begin || j->stopped || !(tolerance_of(j) > 0))
         return j->stopped;
     j->lowest = fmin(j->lowest, residual);
     if ((iteration - j->begin) % j->width != 0)
@@ -126,9 +135,10 @@ static const char *rival_of(const struct krylov_solver *solver, const spmv_preco
 }
 
 /* first: the solver that begins. */
-static struct runner runner_of(const spmv_solver *s, const struct krylov_solver *first, const char *name,
+static struct runner runner_of(const struct chain *c, const struct krylov_solver *first, const char *name,
                                spmv_preconditioner **precond)
 {
+    const spmv_solver *const s = c->s;
     const bool gpu = context_on_device(s->ctx);
     struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, s->a.rows, s->a.nnz, false);
     const double expected = precond_expected(s->precond);
@@ -138,9 +148,12 @@ static struct runner runner_of(const spmv_solver *s, const struct krylov_solver 
         cost.steps = IC0_SHARE * MARGIN * expected;
     if (gpu && strcmp(name, "amg") == 0)
         cost.setup += LOADING;
+    if (strcmp(name, "cholesky") == 0)
+        cost.setup += precond_rival_setup(s->precond);
     const spmv_preconditioner *const m = *precond; /* NULL: not made yet */
     if (gpu && cost.setup == 0 && m != NULL && !precond_is_identity(m) && precond_inverse_diagonal(m) == NULL)
         cost.step += LAUNCHES;
+    cost.step *= c->columns;
     return (struct runner){.name = name,
                            .solver = first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first,
                            .precond = precond,
@@ -159,15 +172,16 @@ static int64_t iterations_of(double work, const struct precond_cost *of)
 static spmv_status turn(struct chain *c, struct runner *r, double work, double most, bool *stopped)
 {
     spmv_solver *const s = c->s;
-    const int64_t before = c->result->iterations;
+    const int64_t before = solver_iterations(c);
     struct judge judge = judge_of(s->options.on_iteration, s->options.user, c->result, before,
                                   iterations_of(work, &r->cost), most / r->cost.step);
+    judge.columns = c->columns;
     c->judge = &judge;
     const spmv_status st = solver_run(c, r->solver, *r->precond, c->most - before);
     c->judge = NULL;
     *stopped = judge.stopped && st == SPMV_CANCELLED;
-    r->spent += (double)(c->result->iterations - before) * r->cost.step;
-    r->iterations += c->result->iterations - before;
+    r->spent += (double)(solver_iterations(c) - before) * r->cost.step;
+    r->iterations += solver_iterations(c) - before;
     r->left = judge.left * r->cost.step;
     return st;
 }
@@ -216,13 +230,27 @@ bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, cons
            solver_may_follow(s, SPMV_ERROR_ITERATIONS);
 }
 
+int64_t solver_iterations(const struct chain *c)
+{
+    int64_t most = 0;
+    for (int v = 0; v < c->columns; v++)
+        most = max_i64(most, c->result[v].iterations);
+    return most;
+}
+
 spmv_status solver_fail_limit(const struct chain *c)
 {
-    spmv_cg_result *const r = c->result;
-    r->status = SPMV_ERROR_ITERATIONS;
-    return context_fail(c->s->ctx, r->status,
-                        "spmv_solver_solve: the residual is %.3g after %lld iterations; the tolerance is %.3g",
-                        r->true_residual, (long long)r->iterations, r->tolerance);
+    const spmv_cg_result *first = NULL; /* that is not solved */
+    for (int v = 0; v < c->columns; v++)
+        if (c->columns == 1 || c->result[v].status == SPMV_CANCELLED) {
+            c->result[v].status = SPMV_ERROR_ITERATIONS;
+            first = first != NULL ? first : &c->result[v];
+        }
+    return first == NULL
+               ? SPMV_OK
+               : context_fail(c->s->ctx, SPMV_ERROR_ITERATIONS,
+                              "spmv_solver_solve: the residual is %.3g after %lld iterations; the tolerance is %.3g",
+                              first->true_residual, (long long)first->iterations, first->tolerance);
 }
 
 /* Turns that are judged; then the one that has less to do runs to the end. */
@@ -232,14 +260,19 @@ enum { TURNS = 4 };
 enum { PACE_ON_DEVICE = 4 };
 
 /* Makes the rival. Incomplete factors may take as much work as the table of costs says, unless they were
- * already refused for that: if ilu0 stands in for them. */
-static spmv_status make_rival(spmv_solver *s, const struct runner *r)
+ * already refused for that: if ilu0 stands in for them. A complete one may take as much as the first is predicted
+ * to need, or if it makes no progress four times what it has done. */
+static spmv_status make_rival(spmv_solver *s, const struct runner *first, const struct runner *r)
 {
+    const double most = isfinite(first->left) ? first->left : 4 * first->spent;
     const bool refused = strcmp(precond_name(s->precond), "ilu0") == 0;
     if (s->rival != NULL)
         return SPMV_OK;
     const int64_t work = precond_factor_work(&s->a) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
-    context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? work : 0);
+    if (strcmp(r->name, "cholesky") == 0)
+        context_pace(s->ctx, (int64_t)fmin(0x1p62, precond_products(&s->a, most)));
+    else
+        context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? work : 0);
     const spmv_status st = solver_make_precond(s, r->solver, r->name, &s->rival);
     context_pace(s->ctx, 0);
     return st;
@@ -253,8 +286,8 @@ static spmv_status run_to_the_end(struct chain *c, const struct runner *r)
 spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
 {
     spmv_solver *const s = c->s;
-    struct runner runner[2] = {runner_of(s, solver, precond_name(s->precond), &s->precond),
-                               runner_of(s, solver, rival_of(solver, s->precond), &s->rival)};
+    struct runner runner[2] = {runner_of(c, solver, precond_name(s->precond), &s->precond),
+                               runner_of(c, solver, rival_of(solver, s->precond), &s->rival)};
     struct runner *const first = runner, *const rival = runner + 1, *now = first, *other = rival;
     bool stopped = false;
     now->spent = now->cost.setup;
@@ -267,7 +300,13 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     spmv_status st = turn(c, now, work, most, &stopped);
     if (!stopped)
         return st;
-    const spmv_status made = make_rival(s, rival);
+    spmv_status made = make_rival(s, first, rival);
+    const char *const spare = precond_spare(s->precond);
+    if (made != SPMV_OK && made != SPMV_CANCELLED && spare != NULL && strcmp(spare, rival->name) != 0) {
+        *rival = runner_of(c, solver, spare, &s->rival);
+        if (first->left > precond_cost_of_all(&rival->cost))
+            made = make_rival(s, first, rival);
+    }
     if (made == SPMV_CANCELLED)
         return made;
     if (made != SPMV_OK) { /* there is no other one */
@@ -276,7 +315,7 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     }
     other->spent = other->cost.setup;
     work = now->spent;
-    for (int i = 1; stopped && i < TURNS && c->result->iterations < c->most; i++) {
+    for (int i = 1; stopped && i < TURNS && solver_iterations(c) < c->most; i++) {
         struct runner *const before = now;
         now = other;
         other = before;
@@ -285,7 +324,7 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
         st = turn(c, now, work, most, &stopped);
         work *= 2;
     }
-    if (c->result->iterations >= c->most)
+    if (solver_iterations(c) >= c->most)
         return stopped ? solver_fail_limit(c) : st;
     if (stopped ? other->left < now->left : now == rival && solver_may_follow(s, st)) {
         struct runner *const before = now;

@@ -16,6 +16,7 @@ struct judge {
     spmv_iterate_fn on_iterate;   /* the same; for judge_show */
     void *user;                   /* of both */
     const spmv_cg_result *result; /* has the tolerance */
+    int columns;                  /* as many results; the largest tolerance counts, as the largest residual is told */
     int64_t least;                /* iterations without a verdict */
     double most;                  /* the most that may be left after them */
 

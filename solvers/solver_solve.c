@@ -90,19 +90,38 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
     return s->used == &krylov_direct ? judge_direct(s, results, st) : st;
 }
 
+static void begin_results(const struct chain *c, const spmv_preconditioner *precond)
+{
+    for (int v = 0; v < c->columns; v++) {
+        c->result[v] = not_begun;
+        name_precond(&c->result[v], precond);
+    }
+}
+
 spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond,
                        int64_t most)
 {
     spmv_solver *const s = c->s;
-    const spmv_cg_result before = *c->result;
+    const int64_t bytes = c->columns * (int64_t)sizeof *c->result;
+    spmv_cg_result one, *before = &one;
     s->used = solver;
     s->used_precond = precond;
-    *c->result = not_begun;
-    name_precond(c->result, precond);
-    const spmv_status st = run_used(s, c->plan, c, most, before.iterations, c->result);
-    c->result->iterations += before.iterations;
-    c->result->restarts += before.restarts;
+    if (c->columns > 1) {
+        const spmv_status st = host_alloc(s->ctx, bytes, "results of a solve", (void **)&before);
+        if (st != SPMV_OK)
+            return st;
+    }
+    const int64_t iterations_before = solver_iterations(c);
+    memcpy(before, c->result, (size_t)bytes);
+    begin_results(c, precond);
+    const spmv_status st = run_used(s, c->plan, c, most, iterations_before, c->result);
+    for (int v = 0; v < c->columns; v++) {
+        c->result[v].iterations += before[v].iterations;
+        c->result[v].restarts += before[v].restarts;
+    }
     c->zero_start = false;
+    if (before != &one)
+        host_free(before);
     return st;
 }
 
@@ -266,6 +285,7 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
                       .zero_start = s->options.zero_start != 0,
                       .from_zero = s->options.zero_start != 0,
                       .most = most_iterations(s),
+                      .columns = 1,
                       .result = result};
     spmv_status st = solver_single_plan(s, &c.plan);
     if (begun)
@@ -430,12 +450,16 @@ done:
 /* Several right-hand sides: together by conjugate gradients where that is possible. */
 static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
 {
-    const struct chain c = {.s = s,
-                            .b = b,
-                            .x = x,
-                            .rtol = s->options.rtol,
-                            .atol = s->options.atol,
-                            .zero_start = s->options.zero_start != 0};
+    struct chain c = {.s = s,
+                      .plan = solver_plan(s),
+                      .b = b,
+                      .x = x,
+                      .rtol = s->options.rtol,
+                      .atol = s->options.atol,
+                      .zero_start = s->options.zero_start != 0,
+                      .most = most_iterations(s),
+                      .columns = s->options.vectors,
+                      .result = s->results};
     bool more = false;
     if (s->solver->columns && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
         for (int v = 0; v < s->options.vectors; v++)
@@ -445,10 +469,8 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
     }
     if (solver_vectors_at_once(s) == 1 || s->null_space != NULL)
         return solve_columns(s, b, x, false);
-    s->used = &krylov_cg;
-    s->used_precond = s->precond;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    const spmv_status st = run_used(s, solver_plan(s), &c, most_iterations(s), 0, s->results);
+    const spmv_status st = solver_run_or_race(&c, &krylov_cg, s->precond);
     for (int v = 0; v < s->options.vectors; v++)
         more = more || may_go_on(s, s->results[v].status);
     return more && st != SPMV_OK && (spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE)

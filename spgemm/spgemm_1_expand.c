@@ -8,9 +8,9 @@
  *     compress  the first product of each row and column is an entry of C; the products up to the
  *               next one are its sum (spgemm_expand_sums), added one after the other
  *
- * A product takes PRODUCT_BYTES of working memory. More products than fit are done in parts of whole
- * rows of A. The numeric phase repeats these steps and adds the products, so a plan keeps nothing
- * but the pattern of C.
+ * A product takes PRODUCT_BYTES of working memory. More products than fit are done in panels of
+ * whole rows of A. The numeric phase repeats these steps and adds the products, so a plan keeps
+ * nothing but the pattern of C.
  *
  * Work: O(products) times the passes of the sorts. N. Bell, S. Dalton, L. Olson, "Exposing
  * fine-grained parallelism in algebraic multigrid methods", SIAM J. Sci. Comput. 34(4), 2012.
@@ -20,7 +20,7 @@
 
 #include "spgemm/spgemm_expand.h"
 
-/* Bytes for a product: six numbers of 64 bits and three of 32 bits (struct part); the sort takes
+/* Bytes for a product: six numbers of 64 bits and three of 32 bits (struct panel); the sort takes
  * another key and another value from the context. */
 enum {
     NUMBERS = 6,
@@ -29,14 +29,15 @@ enum {
     PRODUCT_BYTES = (NUMBERS + 1) * 8 + (COLUMNS + 1) * 4
 };
 
-/* Products of a part if the options have no limit, and rows of a part: a row is a key of 32 bits. */
-enum { PART_PRODUCTS = 1 << 24, PART_ROWS = 1 << 30 };
+/* Products of a panel if the options have no limit, and rows of a panel: a row is a key of 32
+ * bits. */
+enum { PANEL_PRODUCTS = 1 << 24, PANEL_ROWS = 1 << 30 };
 
 /* The rows first_row <= i < first_row + rows of A with n products. Arrays are in the context's
  * memory and have n elements, if nothing else is said. */
-struct part {
+struct panel {
     int64_t first_row, rows, n;
-    int64_t *of_row; /* products of the part before each row, rows + 1 */
+    int64_t *of_row; /* products of the panel before each row, rows + 1 */
     int64_t *a, *b;  /* the numbers of a product's entries */
     int32_t *row;    /* of a product, counted from first_row */
     int32_t *col;    /* of a product */
@@ -48,7 +49,7 @@ struct part {
     int64_t entries; /* of C in these rows */
 };
 
-/* What all parts share. */
+/* What all panels share. */
 struct expand_plan {
     struct spmv_spgemm_plan *plan;
     int64_t *b_row_ptr;    /* the offsets of B with 64 bits */
@@ -57,22 +58,22 @@ struct expand_plan {
     int64_t *of_row;       /* products before each row of A, rows + 1 */
     int64_t *host_of_row;  /* the same in host memory */
     int64_t *host_entries; /* entries of A before each row of A, rows + 1, in host memory */
-    int64_t most;          /* products of the largest part */
-    int64_t most_rows;     /* rows of the part with the most rows */
-    int64_t most_entries;  /* entries of A of the part with the most */
-    int64_t parts;
-    int64_t *offsets;   /* memory for part.of_row, then for offsets of a part's entries */
-    int64_t *numbers;   /* memory of a part */
-    int64_t *entry_end; /* in offsets, behind part.of_row */
+    int64_t most;          /* products of the largest panel */
+    int64_t most_rows;     /* rows of the panel with the most rows */
+    int64_t most_entries;  /* entries of A of the panel with the most */
+    int64_t panels;
+    int64_t *offsets;   /* memory for panel.of_row, then for offsets of a panel's entries */
+    int64_t *numbers;   /* memory of a panel */
+    int64_t *entry_end; /* in offsets, behind panel.of_row */
     int64_t *count;     /* one number */
 };
 
 /* -------------------------------------------------------------------------- preparation */
 
-/* The rows of the part that starts at a row: as many as fit, at least one. */
+/* The rows of the panel that starts at a row: as many as fit, at least one. */
 static int64_t rows_from(const struct expand_plan *e, int64_t first, int64_t most)
 {
-    int64_t low = first + 1, high = min_i64(e->plan->a.rows, first + PART_ROWS);
+    int64_t low = first + 1, high = min_i64(e->plan->a.rows, first + PANEL_ROWS);
     while (low < high) {
         const int64_t middle = low + (high - low + 1) / 2;
         if (e->host_of_row[middle] - e->host_of_row[first] <= most)
@@ -83,19 +84,20 @@ static int64_t rows_from(const struct expand_plan *e, int64_t first, int64_t mos
     return low - first;
 }
 
-/* Bytes that do not depend on the parts: the offsets of B with 64 bits; products before each entry and
- * row of A, here and in host memory; entries before each row; offsets of a part, at most those of A. */
+/* Bytes that do not depend on the panels: the offsets of B with 64 bits; products before each entry
+ * and row of A, here and in host memory; entries before each row; offsets of a panel, at most those
+ * of A. */
 static int64_t fixed_bytes(const struct spmv_spgemm_plan *plan)
 {
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
     return (b->row_ptr_bits == 32 ? b->rows : 0) * 8 + a->nnz * 8 + a->rows * 3 * 8 + (a->rows + a->nnz) * 8;
 }
 
-/* Products that a part may have. */
-static int64_t part_limit(const struct spmv_spgemm_plan *plan)
+/* Products that a panel may have. */
+static int64_t panel_limit(const struct spmv_spgemm_plan *plan)
 {
     return plan->max_bytes > 0 ? max_i64(1, (plan->max_bytes - fixed_bytes(plan)) / PRODUCT_BYTES - ROUNDED)
-                               : (int64_t)PART_PRODUCTS;
+                               : (int64_t)PANEL_PRODUCTS;
 }
 
 static spmv_status widen_offsets(struct expand_plan *e)
@@ -141,7 +143,7 @@ static spmv_status prepare(struct spmv_spgemm_plan *plan, struct expand_plan *e)
     spmv_context *const ctx = plan->ctx;
     const spmv_csr *const a = &plan->a;
     const int64_t bytes = (a->rows + 1) * (int64_t)sizeof(int64_t);
-    int64_t part_bytes = 0;
+    int64_t panel_bytes = 0;
     e->plan = plan;
     TRY(spgemm_working_bytes(plan, fixed_bytes(plan)));
     TRY(widen_offsets(e));
@@ -151,15 +153,15 @@ static spmv_status prepare(struct spmv_spgemm_plan *plan, struct expand_plan *e)
     TRY(host_alloc(ctx, bytes, "the products of the rows", (void **)&e->host_of_row));
     TRY(spmv_download(ctx, e->of_row, e->host_of_row, bytes));
     TRY(download_entries(e));
-    for (int64_t first = 0, rows = 0; first < a->rows; first += rows, e->parts++) {
-        rows = rows_from(e, first, part_limit(plan));
+    for (int64_t first = 0, rows = 0; first < a->rows; first += rows, e->panels++) {
+        rows = rows_from(e, first, panel_limit(plan));
         e->most = max_i64(e->most, e->host_of_row[first + rows] - e->host_of_row[first]);
         e->most_rows = max_i64(e->most_rows, rows);
         e->most_entries = max_i64(e->most_entries, e->host_entries[first + rows] - e->host_entries[first]);
     }
-    if (!multiply_fits(e->most + ROUNDED, PRODUCT_BYTES, &part_bytes) || part_bytes > INT64_MAX - fixed_bytes(plan))
-        part_bytes = INT64_MAX - fixed_bytes(plan);
-    TRY(spgemm_working_bytes(plan, fixed_bytes(plan) + part_bytes));
+    if (!multiply_fits(e->most + ROUNDED, PRODUCT_BYTES, &panel_bytes) || panel_bytes > INT64_MAX - fixed_bytes(plan))
+        panel_bytes = INT64_MAX - fixed_bytes(plan);
+    TRY(spgemm_working_bytes(plan, fixed_bytes(plan) + panel_bytes));
     TRY(context_alloc(ctx, (e->most_rows + e->most_entries + 2) * (int64_t)sizeof *e->offsets, (void **)&e->offsets));
     e->entry_end = e->offsets + e->most_rows + 1;
     TRY(context_alloc(ctx, sizeof *e->count, (void **)&e->count));
@@ -179,24 +181,24 @@ static void release(struct expand_plan *e)
     context_freed(ctx);
 }
 
-/* The arrays of a part, each aligned to 64 bytes. */
-static struct part part_from(const struct expand_plan *e, int64_t first_row)
+/* The arrays of a panel, each aligned to 64 bytes. */
+static struct panel panel_from(const struct expand_plan *e, int64_t first_row)
 {
-    const int64_t room = (e->most / ROUNDED + 1) * ROUNDED, rows = rows_from(e, first_row, part_limit(e->plan));
+    const int64_t room = (e->most / ROUNDED + 1) * ROUNDED, rows = rows_from(e, first_row, panel_limit(e->plan));
     int32_t *const columns = (int32_t *)(void *)(e->numbers + NUMBERS * room);
-    return (struct part){.first_row = first_row,
-                         .rows = rows,
-                         .n = e->host_of_row[first_row + rows] - e->host_of_row[first_row],
-                         .of_row = e->offsets,
-                         .a = e->numbers,
-                         .b = e->numbers + room,
-                         .order = e->numbers + 2 * room,
-                         .before = e->numbers + 3 * room,
-                         .marks = e->numbers + 4 * room,
-                         .start = e->numbers + 5 * room,
-                         .row = columns,
-                         .col = columns + room,
-                         .sorted = columns + 2 * room};
+    return (struct panel){.first_row = first_row,
+                          .rows = rows,
+                          .n = e->host_of_row[first_row + rows] - e->host_of_row[first_row],
+                          .of_row = e->offsets,
+                          .a = e->numbers,
+                          .b = e->numbers + room,
+                          .order = e->numbers + 2 * room,
+                          .before = e->numbers + 3 * room,
+                          .marks = e->numbers + 4 * room,
+                          .start = e->numbers + 5 * room,
+                          .row = columns,
+                          .col = columns + room,
+                          .sorted = columns + 2 * room};
 }
 
 /* -------------------------------------------------------------------------------- steps */
@@ -215,7 +217,7 @@ static spmv_status number(spmv_context *ctx, int64_t first, int64_t *to, int64_t
 }
 
 /* row, col, a, b */
-static spmv_status expand(const struct expand_plan *e, struct part *p)
+static spmv_status expand(const struct expand_plan *e, struct panel *p)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = e->plan->ctx;
@@ -247,7 +249,7 @@ static int bits_of(int64_t n)
 }
 
 /* order, sorted. Overwrites row. */
-static spmv_status sort(const struct expand_plan *e, struct part *p)
+static spmv_status sort(const struct expand_plan *e, struct panel *p)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = e->plan->ctx;
@@ -262,7 +264,7 @@ done:
 
 /* before, start, entries. An entry of C starts where the column differs from that of the place
  * before, and at the first place of a row. Overwrites row. */
-static spmv_status compress(const struct expand_plan *e, struct part *p)
+static spmv_status compress(const struct expand_plan *e, struct panel *p)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = e->plan->ctx;
@@ -286,7 +288,7 @@ done:
     return st;
 }
 
-static spmv_status run_part(const struct expand_plan *e, struct part *p)
+static spmv_status run_panel(const struct expand_plan *e, struct panel *p)
 {
     spmv_status st = expand(e, p);
     if (st == SPMV_OK)
@@ -296,24 +298,24 @@ static spmv_status run_part(const struct expand_plan *e, struct part *p)
 
 /* ---------------------------------------------------------------------------- the method */
 
-/* The columns of a part, found before it is known where they go. */
+/* The columns of a panel, found before it is known where they go. */
 struct found {
     int32_t *col;
     int64_t entries;
 };
 
-/* Puts the columns of all parts together. One part needs no copy. */
-static spmv_status join(struct spmv_spgemm_plan *plan, struct found *found, int64_t parts)
+/* Puts the columns of all panels together. One panel needs no copy. */
+static spmv_status join(struct spmv_spgemm_plan *plan, struct found *found, int64_t panels)
 {
     spmv_status st = SPMV_OK;
     int64_t done_entries = 0;
-    if (parts == 1) {
+    if (panels == 1) {
         plan->col = found[0].col;
         found[0].col = NULL;
         return SPMV_OK;
     }
     TRY(context_alloc(plan->ctx, plan->nnz * (int64_t)sizeof *plan->col, (void **)&plan->col));
-    for (int64_t i = 0; i < parts; i++) {
+    for (int64_t i = 0; i < panels; i++) {
         TRY(spmv_map(plan->ctx, SPMV_MAP_COPY, SPMV_I32, found[i].col, plan->col + done_entries, found[i].entries));
         done_entries += found[i].entries;
     }
@@ -329,14 +331,14 @@ spmv_status spgemm_expand_symbolic(struct spmv_spgemm_plan *plan)
     struct found *found = NULL;
     int64_t i = 0;
     TRY(prepare(plan, &e));
-    TRY(host_alloc(ctx, e.parts * (int64_t)sizeof *found, "the parts of a product", (void **)&found));
-    memset(found, 0, (size_t)e.parts * sizeof *found);
+    TRY(host_alloc(ctx, e.panels * (int64_t)sizeof *found, "the parts of a product", (void **)&found));
+    memset(found, 0, (size_t)e.panels * sizeof *found);
     TRY(spgemm_alloc_row_ptr(plan));
     TRY(spmv_map_scalar(ctx, SPMV_MUL, SPMV_I64, &plan->nnz, e.of_row, plan->row_ptr, plan->a.rows + 1)); /* zeros */
     for (int64_t first = 0; first < plan->a.rows; i++) {
-        struct part p = part_from(&e, first);
+        struct panel p = panel_from(&e, first);
         if (p.n > 0) {
-            TRY(run_part(&e, &p));
+            TRY(run_panel(&e, &p));
             TRY(context_alloc(ctx, p.entries * (int64_t)sizeof *found->col, (void **)&found[i].col));
             TRY(spmv_gather(ctx, SPMV_I32, p.sorted, p.n, p.start, 64, found[i].col, p.entries));
             TRY(spmv_gather(ctx, SPMV_I64, p.before, p.n + 1, p.of_row, 64, plan->row_ptr + first, p.rows + 1));
@@ -346,9 +348,9 @@ spmv_status spgemm_expand_symbolic(struct spmv_spgemm_plan *plan)
         plan->nnz += p.entries;
         first += p.rows;
     }
-    TRY(join(plan, found, e.parts));
+    TRY(join(plan, found, e.panels));
 done:
-    for (int64_t k = 0; found != NULL && k < e.parts; k++)
+    for (int64_t k = 0; found != NULL && k < e.panels; k++)
         spmv_free(ctx, found[k].col);
     host_free(found);
     release(&e);
@@ -362,9 +364,9 @@ spmv_status spgemm_expand_numeric(struct spmv_spgemm_plan *plan, const void *a, 
     char *to = c;
     TRY(prepare(plan, &e));
     for (int64_t first = 0; first < plan->a.rows;) {
-        struct part p = part_from(&e, first);
+        struct panel p = panel_from(&e, first);
         if (p.n > 0) {
-            TRY(run_part(&e, &p));
+            TRY(run_panel(&e, &p));
             const struct spgemm_sums sums = {.type = plan->type,
                                              .a_values = a,
                                              .b_values = b,

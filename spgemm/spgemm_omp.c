@@ -115,7 +115,7 @@ static bool next_stamp(struct stamps *s, int64_t cols)
 
 /* The last one of the entries from k on, before `end`, whose columns follow each other. Their rows of B
  * are one after the other in memory. */
-static inline int64_t last_of_run(const int32_t *col, int64_t k, int64_t end)
+static inline int64_t last_consecutive(const int32_t *col, int64_t k, int64_t end)
 {
     while (k + 1 < end && col[k + 1] == col[k] + 1)
         k++;
@@ -132,7 +132,7 @@ static __attribute__((noinline)) int64_t stamped_columns(const spmv_csr *a, cons
     const uint32_t row = s->row;
     for (int64_t k = begin; k < end; k++) {
         const int64_t first = row_first(b, a->col[k]);
-        k = last_of_run(a->col, k, end);
+        k = last_consecutive(a->col, k, end);
         const int64_t last = row_first(b, a->col[k] + 1);
         for (int64_t l = first; l < last; l++) {
             const int32_t j = b->col[l];

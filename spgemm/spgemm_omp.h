@@ -31,8 +31,8 @@ int64_t spgemm_tasks_most(const struct spmv_spgemm_plan *plan, const struct row_
 struct marks {
     uint64_t *column;  /* a bit for each column */
     uint64_t *word;    /* a bit for each word of column */
-    uint64_t *group;   /* a bit for each word of word */
-    int64_t low, high; /* the words of group that may have bits: low <= g <= high */
+    uint64_t *summary; /* a bit for each word of word */
+    int64_t low, high; /* the words of summary that may have bits: low <= g <= high */
 };
 
 static int64_t words_of(int64_t bits)
@@ -43,14 +43,14 @@ static int64_t words_of(int64_t bits)
 /* Words of the three levels. */
 static int64_t marks_words(int64_t cols)
 {
-    const int64_t words = words_of(cols), groups = words_of(words);
-    return words + groups + words_of(groups);
+    const int64_t words = words_of(cols), summaries = words_of(words);
+    return words + summaries + words_of(summaries);
 }
 
 static struct marks marks_in(uint64_t *memory, int64_t cols)
 {
-    const int64_t words = words_of(cols), groups = words_of(words);
-    return (struct marks){memory, memory + words, memory + words + groups, INT64_MAX, -1};
+    const int64_t words = words_of(cols), summaries = words_of(words);
+    return (struct marks){memory, memory + words, memory + words + summaries, INT64_MAX, -1};
 }
 
 static inline void mark(struct marks *m, int32_t j)
@@ -61,7 +61,7 @@ static inline void mark(struct marks *m, int32_t j)
     if (old != 0)
         return;
     m->word[g] |= (uint64_t)1 << (w & 63);
-    m->group[t] |= (uint64_t)1 << (g & 63);
+    m->summary[t] |= (uint64_t)1 << (g & 63);
     m->low = min_i64(m->low, t);
     m->high = max_i64(m->high, t);
 }
@@ -79,8 +79,8 @@ static inline __attribute__((always_inline)) int64_t take_marks(struct marks *m,
 {
     int64_t n = 0;
     for (int64_t t = m->low; t <= m->high; t++)
-        while (m->group[t] != 0) {
-            const int64_t g = 64 * t + take_bit(&m->group[t]);
+        while (m->summary[t] != 0) {
+            const int64_t g = 64 * t + take_bit(&m->summary[t]);
             while (m->word[g] != 0) {
                 const int64_t w = 64 * g + take_bit(&m->word[g]);
                 uint64_t bits = m->column[w];

@@ -15,7 +15,7 @@
  *   fill       copies the stored columns, finds the others again, and writes them sorted
  * Numeric phase: spgemm_rows_numeric.cuh.
  *
- * Classes: a group of 4, 8, 16 or 32 lanes has a row of C, and a hash table with SLOTS places for
+ * Classes: a subwarp of 4, 8, 16 or 32 lanes has a row of C, and a hash table with SLOTS places for
  * each lane. So the tables of a warp have the same size in each class. Class LONG has the rows with
  * too many columns for a table, HUGE_ROW those with very many products. Their columns are found in
  * bitmaps (spgemm_rows_symbolic.cuh) or sorted (spgemm_rows_sorted.cuh), and their sums are formed
@@ -23,7 +23,7 @@
  * registers of one thread. These rows are not listed. For count there is the class FEW: the
  * products of such a row are sorted.
  *
- * The lanes of a group take neighbouring products, whatever the lengths of the rows of B are. Rows of
+ * The lanes of a subwarp take neighbouring products, whatever the lengths of the rows of B are. Rows of
  * the other classes are shared by teams: a team of `width` lanes takes a row of B, each lane an entry
  * of it. The width is near the mean length of these rows, so few lanes are idle.
  *
@@ -40,7 +40,7 @@
 #include "device/block.cuh"
 #include "device/launch.cuh"
 
-/* Places of a table for each lane of its group, a power of 2, at least 8. Tests build with few, so
+/* Places of a table for each lane of its subwarp, a power of 2, at least 8. Tests build with few, so
  * that small matrices have rows of all classes. */
 #ifndef SPMV_SPGEMM_SLOTS
 #define SPMV_SPGEMM_SLOTS 16
@@ -63,7 +63,7 @@ namespace spgemm
 enum {
     SLOTS = SPMV_SPGEMM_SLOTS,
     TABLE = warp_lanes * SLOTS, /* places of the tables of a warp */
-    LEVELS = 4,                 /* a group of level l has 4 << l lanes */
+    LEVELS = 4,                 /* a subwarp of level l has 4 << l lanes */
     LEAST_LOG = 2,              /* log2 of the lanes of level 0 */
     LONG = LEVELS,              /* the class of rows too long for a table */
     HUGE_ROW = LEVELS + 1,      /* of rows that all blocks share */
@@ -179,10 +179,10 @@ __device__ inline int64_t list_begin(const unsigned long long *counts, int level
 
 /* What a lane of a warp works on. */
 struct assignment {
-    int log;   /* log2 of the lanes of a group */
-    int lane;  /* in the group */
-    int group; /* of the warp */
-    bool mine; /* false: the group has nothing to do */
+    int log;     /* log2 of the lanes of a subwarp */
+    int lane;    /* in the subwarp */
+    int subwarp; /* of the warp */
+    bool mine;   /* false: the subwarp has nothing to do */
     item row;
 
     __device__ int size() const
@@ -193,7 +193,7 @@ struct assignment {
 
 __device__ inline int64_t warps_for(unsigned long long rows, int level)
 {
-    const int log = 5 - LEAST_LOG - level; /* of the groups of a warp */
+    const int log = 5 - LEAST_LOG - level; /* of the subwarps of a warp */
     return ((int64_t)rows + (1 << log) - 1) >> log;
 }
 
@@ -221,8 +221,8 @@ __device__ inline assignment assign(const row_lists &lists, int64_t task)
     const int lane = (int)threadIdx.x % warp_lanes;
     to.log = level + LEAST_LOG;
     to.lane = lane & ((1 << to.log) - 1);
-    to.group = lane >> to.log;
-    const int64_t i = (task << (5 - to.log)) + to.group;
+    to.subwarp = lane >> to.log;
+    const int64_t i = (task << (5 - to.log)) + to.subwarp;
     to.mine = i < (int64_t)lists.counts[level];
     to.row = to.mine ? lists.items[begin + i] : 0;
     return to;

@@ -3,9 +3,9 @@
  *
  *     c_ij = sum over ascending k of a_ik b_kj
  *
- * A group of lanes has a row of C, or a warp has a fragment of a long row. Its columns are in
+ * A subwarp has a row of C, or a warp has a fragment of a long row. Its columns are in
  * shared memory in ascending order, with a sum for each. The lanes load as many entries of the row
- * of A at a time as the group has lanes, with the offsets of the rows of B. Then each lane takes a
+ * of A at a time as the subwarp has lanes, with the offsets of the rows of B. Then each lane takes a
  * product: it loads the entry of B, multiplies, and finds the place of the column by a binary
  * search. (A hash table takes more instructions: it has to be filled, and the lanes of a warp wait
  * for the one whose search is the longest.)
@@ -173,8 +173,8 @@ struct batches {
 /* At least this number of blocks for a multiprocessor: limits the registers. */
 template <typename T> constexpr int least_blocks = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 6 : 5;
 
-/* Shared memory of a warp. A group's part has SLOTS + 1 places for each lane, of which one is not used:
- * so all groups begin in different banks, and their searches do not conflict. */
+/* Shared memory of a warp. A subwarp's part has SLOTS + 1 places for each lane, of which one is not used:
+ * so all subwarps begin in different banks, and their searches do not conflict. */
 enum { PLACES = SLOTS + 1 };
 template <typename T> struct warp_memory {
     int keys[warp_lanes * PLACES];
@@ -183,7 +183,7 @@ template <typename T> struct warp_memory {
 };
 
 /* The columns of n entries of C, from entry `from` on, and a sum for each. Returns the smallest log
- * with n < 2^log for all groups of the warp. */
+ * with n < 2^log for all subwarps of the warp. */
 template <typename T>
 __device__ __forceinline__ int make_table(const numeric_job<T> &j, const assignment &mine, int64_t from, int n,
                                           int *keys, T *sums)
@@ -297,7 +297,7 @@ __device__ __forceinline__ void sum_fragment(const numeric_job<T> &j, int64_t ta
 
 /* ------------------------------------------------------------ rows of the lists */
 
-/* A product of a group, loaded but not added yet. */
+/* A product of a subwarp, loaded but not added yet. */
 template <typename T> struct term {
     T a, b;
     int32_t col;
@@ -305,13 +305,13 @@ template <typename T> struct term {
     bool there;
 };
 
-/* Loads product t of the group's entries `now`. through: the products of the entries up to that of a
+/* Loads product t of the subwarp's entries `now`. through: the products of the entries up to that of a
  * lane. */
 template <typename T>
 __device__ __forceinline__ term<T> load_term(const numeric_job<T> &j, const assignment &mine, const taken<T> &now,
                                              int through, int all, int t)
 {
-    term<T> x = {constants<T>::one(), constants<T>::one(), 0, mine.group << mine.log, t < all};
+    term<T> x = {constants<T>::one(), constants<T>::one(), 0, mine.subwarp << mine.log, t < all};
     x.entry = first_above(through, x.entry, mine.size(), t);
     const int64_t at = __shfl_sync(all_lanes, (long long)(now.begin - (through - now.length)), x.entry) + t;
     x.a = shuffle_by(now.a, [=](auto word) { return __shfl_sync(all_lanes, word, x.entry); });
@@ -323,13 +323,13 @@ __device__ __forceinline__ term<T> load_term(const numeric_job<T> &j, const assi
     return x;
 }
 
-/* Adds the products of the entries `now` of A. The lanes of a group take neighbouring products. Those
+/* Adds the products of the entries `now` of A. The lanes of a subwarp take neighbouring products. Those
  * of one entry have different columns and are added at once; those of the next entry after them. */
 template <typename T>
 __device__ __forceinline__ void add_to_row(const numeric_job<T> &j, const assignment &mine, const taken<T> &now,
                                            int log, const int *keys, T *sums)
 {
-    const int size = mine.size(), first_lane = mine.group << mine.log;
+    const int size = mine.size(), first_lane = mine.subwarp << mine.log;
     int through = now.length;
     for (int distance = 1; distance < size; distance *= 2) {
         const int other = __shfl_up_sync(all_lanes, through, (unsigned)distance);
@@ -361,7 +361,7 @@ __device__ __forceinline__ void sum_rows_of_task(const numeric_job<T> &j, int64_
     const int64_t from = mine.mine ? j.row_ptr[row_of(mine.row)] : 0;
     const int n = mine.mine ? (int)(j.row_ptr[row_of(mine.row) + 1] - from) : 0;
     const row_of_a row = mine.mine ? entries_of(j, mine.row) : row_of_a{0, 0};
-    const int table = (mine.group << mine.log) * PLACES;
+    const int table = (mine.subwarp << mine.log) * PLACES;
     int *const keys = memory->keys + table;
     T *const sums = memory->sums + table;
     /* the first loads are on their way while the table is made */

@@ -2,8 +2,8 @@
  *
  * Idea:       a bitmap of many columns takes long to clear and to read, however few columns a row has.
  *             If a row has at most 16 products for each thread, the block loads the columns of all of
- *             them, sorts them, and keeps each once. Each warp sorts a run in registers; then pairs of
- *             runs are merged in shared memory. A thread finds its part of the merged run by a binary
+ *             them, sorts them, and keeps each once. Each warp sorts a list in registers; then pairs of
+ *             lists are merged in shared memory. A thread finds its part of the merged list by a binary
  *             search.
  * Used when:  the columns of B need more than one window of visit_long.
  * Launches:   two: blocks of block_threads threads, then blocks of WIDE_BLOCK threads for the rows with
@@ -30,14 +30,14 @@ static_assert((int)SORTED_EACH <= (int)SORT_ROOM, "the columns fit the room");
 /* Blocks that a multiprocessor holds, by their registers. */
 template <int THREADS> constexpr int sorted_resident = THREADS == WIDE_BLOCK ? 1 : 5;
 
-/* merged = numbers N t ... N t + N - 1, t the thread, after each pair of runs is merged. Runs have `run`
+/* merged = numbers N t ... N t + N - 1, t the thread, after each pair of lists is merged. Lists have `length`
  * ascending numbers each. */
-template <int N> __device__ __forceinline__ void merge_runs(const int *keys, int run, unsigned (&merged)[N])
+template <int N> __device__ __forceinline__ void merge_sorted(const int *keys, int length, unsigned (&merged)[N])
 {
-    const int at = (int)threadIdx.x * N, base = at / (2 * run) * (2 * run), before = at - base;
-    const int *const one = keys + base, *const two = one + run;
-    int low = before > run ? before - run : 0, high = before < run ? before : run;
-    while (low < high) { /* how many of `before` numbers are of the first run */
+    const int at = (int)threadIdx.x * N, base = at / (2 * length) * (2 * length), before = at - base;
+    const int *const one = keys + base, *const two = one + length;
+    int low = before > length ? before - length : 0, high = before < length ? before : length;
+    while (low < high) { /* how many of `before` numbers are of the first list */
         const int middle = (low + high) / 2;
         if (one[middle] <= two[before - 1 - middle])
             low = middle + 1;
@@ -45,15 +45,15 @@ template <int N> __device__ __forceinline__ void merge_runs(const int *keys, int
             high = middle;
     }
     int i = low, k = before - low;
-    int first = i < run ? one[i] : INT32_MAX, second = k < run ? two[k] : INT32_MAX;
+    int first = i < length ? one[i] : INT32_MAX, second = k < length ? two[k] : INT32_MAX;
 #pragma unroll
     for (int r = 0; r < N; r++) {
         const bool takes_first = first <= second;
         merged[r] = (unsigned)(takes_first ? first : second);
         if (takes_first)
-            first = ++i < run ? one[i] : INT32_MAX;
+            first = ++i < length ? one[i] : INT32_MAX;
         else
-            second = ++k < run ? two[k] : INT32_MAX;
+            second = ++k < length ? two[k] : INT32_MAX;
     }
 }
 
@@ -70,15 +70,15 @@ __device__ __forceinline__ int store_sorted(int *keys, int count, const stored_c
     for (int r = 0; r < N; r++)
         key[r] = thread * N + r < count ? (unsigned)keys[thread * N + r] : INT32_MAX;
     sort_across(key, thread % warp_lanes, warp_lanes);
-    for (int run = N * warp_lanes;; run *= 2) {
+    for (int length = N * warp_lanes;; length *= 2) {
         __syncthreads(); /* all have read the keys */
 #pragma unroll
         for (int r = 0; r < N; r += 4)
             *(int4 *)&keys[thread * N + r] = {(int)key[r], (int)key[r + 1], (int)key[r + 2], (int)key[r + 3]};
         __syncthreads();
-        if (run >= count) /* the numbers after the first run are INT32_MAX */
+        if (length >= count) /* the numbers after the first list are INT32_MAX */
             break;
-        merge_runs(keys, run, key);
+        merge_sorted(keys, length, key);
     }
     unsigned last = thread > 0 ? (unsigned)keys[thread * N - 1] : (unsigned)FREE;
     unsigned kept = 0;

@@ -3,8 +3,8 @@
  *
  * visit_tiny   a thread has a row and inserts the columns into a sorted list in registers.
  * count_few    8 lanes have a row. They load the columns of all products and sort them. Only counts.
- * visit_short  a group of lanes has a row. Its lanes insert the columns of all products into the
- *              group's hash table, in any order. Then a bitonic network sorts the columns.
+ * visit_short  a subwarp has a row. Its lanes insert the columns of all products into the
+ *              subwarp's hash table, in any order. Then a bitonic network sorts the columns.
  * visit_long   a block has a row. Its threads set bits of a bitmap in shared memory, which has the
  *              columns in order. If the columns of the row extend over more than a bitmap, there
  *              are several windows, one after the other. Most of these rows are counted by
@@ -59,7 +59,7 @@ __device__ void for_columns(const operands &m, int64_t begin, int64_t end, int64
     }
 }
 
-/* The first lane of a group of `size` lanes whose number is above t; the last lane if there is none.
+/* The first lane of a subwarp of `size` lanes whose number is above t; the last lane if there is none.
  * The numbers do not descend. Called by all lanes of a warp. */
 __device__ __forceinline__ int first_above(int number, int first_lane, int size, int t)
 {
@@ -72,16 +72,16 @@ __device__ __forceinline__ int first_above(int number, int first_lane, int size,
 }
 
 /* Calls body(column, t) for the columns of the products of entries begin ... end - 1 of A, until it
- * returns false in a lane. t counts the products of the row. The lanes of the group take neighbouring
+ * returns false in a lane. t counts the products of the row. The lanes of the subwarp take neighbouring
  * products, whatever the lengths of the rows of B are, and load several before they use the first.
- * Called by all lanes of a warp; groups have the same size. The entries have less than 2^31
+ * Called by all lanes of a warp; subwarps have the same size. The entries have less than 2^31
  * products. */
 template <typename Body>
 __device__ void for_products(const operands &m, int64_t begin, int64_t end, const assignment &mine, const Body &body)
 {
     enum { AT_ONCE = 4 };
-    const int size = mine.size(), first_lane = mine.group << mine.log;
-    const unsigned group = (size < warp_lanes ? (1u << size) - 1 : all_lanes) << first_lane;
+    const int size = mine.size(), first_lane = mine.subwarp << mine.log;
+    const unsigned subwarp = (size < warp_lanes ? (1u << size) - 1 : all_lanes) << first_lane;
     int64_t base = begin, from = 0, next_from = 0;
     int next_length = 0, done = 0;
     bool more = true;
@@ -117,7 +117,7 @@ __device__ void for_products(const operands &m, int64_t begin, int64_t end, cons
             for (int u = 0; u < AT_ONCE; u++)
                 if (more && column[u] != FREE)
                     more = body(column[u], done + first + u * size + mine.lane);
-            if ((__ballot_sync(all_lanes, !more) & group) != 0) {
+            if ((__ballot_sync(all_lanes, !more) & subwarp) != 0) {
                 more = false;
                 base = end;
             }
@@ -177,22 +177,22 @@ __device__ __forceinline__ void order_two(unsigned *x, unsigned *y, bool up)
 
 /* Sorts N numbers of each of `lanes` neighbouring lanes by a bitonic network in registers. Lane l then
  * has the numbers N l ... N l + N - 1. N and lanes: powers of 2; lanes is the same in the whole warp.
- * lane: in its group. */
+ * lane: in its subwarp. */
 template <int N> __device__ __forceinline__ void sort_across(unsigned (&key)[N], int lane, int lanes)
 {
 #pragma unroll
-    for (int run = 2; run < N; run *= 2) {
+    for (int width = 2; width < N; width *= 2) {
 #pragma unroll
-        for (int stride = run / 2; stride > 0; stride /= 2) {
+        for (int stride = width / 2; stride > 0; stride /= 2) {
 #pragma unroll
             for (int r = 0; r < N; r++)
                 if ((r & stride) == 0)
-                    order_two(&key[r], &key[r | stride], (r & run) == 0);
+                    order_two(&key[r], &key[r | stride], (r & width) == 0);
         }
     }
-    for (int run = 1; run <= lanes; run *= 2) { /* of run N numbers */
-        const bool up = run == lanes || (lane & run) == 0;
-        for (int distance = run / 2; distance > 0; distance /= 2) {
+    for (int width = 1; width <= lanes; width *= 2) { /* of width N numbers */
+        const bool up = width == lanes || (lane & width) == 0;
+        for (int distance = width / 2; distance > 0; distance /= 2) {
             const bool least = up == ((lane & distance) == 0);
 #pragma unroll
             for (int r = 0; r < N; r++) {
@@ -210,8 +210,8 @@ template <int N> __device__ __forceinline__ void sort_across(unsigned (&key)[N],
     }
 }
 
-/* Writes the columns of each group's table in ascending order. Called by all lanes of a warp. n: the
- * columns of the group's table; 0: nothing to write. */
+/* Writes the columns of each subwarp's table in ascending order. Called by all lanes of a warp. n: the
+ * columns of the subwarp's table; 0: nothing to write. */
 __device__ inline void write_sorted(int *keys, const assignment &mine, int n, int32_t *to)
 {
     unsigned key[SLOTS]; /* free places are the largest numbers */
@@ -260,17 +260,17 @@ struct reservation {
     }
 };
 
-/* Reserves room for the columns of a warp's groups. Returns the place of the group's first column, or
- * -1 if there is not enough room for all. Called by all lanes of a warp. n: the columns of the group;
+/* Reserves room for the columns of a warp's subwarps. Returns the place of the subwarp's first column, or
+ * -1 if there is not enough room for all. Called by all lanes of a warp. n: the columns of the subwarp;
  * 0: nothing to store. */
-__device__ inline int64_t reserve_for_groups(const assignment &mine, int n, const stored_columns &stored,
-                                             counters *found, reservation *reserved)
+__device__ inline int64_t reserve_for_subwarps(const assignment &mine, int n, const stored_columns &stored,
+                                               counters *found, reservation *reserved)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const int count = mine.lane == 0 ? n : 0, through = warp_inclusive(add_counts(), count);
     unsigned long long begin = lane == warp_lanes - 1 ? reserved->take(stored, found, through) : 0;
     begin = __shfl_sync(all_lanes, begin, warp_lanes - 1);
-    const int before = __shfl_sync(all_lanes, through - count, mine.group << mine.log);
+    const int before = __shfl_sync(all_lanes, through - count, mine.subwarp << mine.log);
     return begin != UINT64_MAX ? (int64_t)begin + before : -1;
 }
 
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(block_threads)
         }
         int64_t to = FILL && mine ? row_ptr[row] : -1;
         if constexpr (!FILL) {
-            to = reserve_for_groups(alone, n, stored, found, &reserved);
+            to = reserve_for_subwarps(alone, n, stored, found, &reserved);
             if (fits) {
                 row_ptr[row] = n;
                 stored.places[row] = to >= 0 ? (uint32_t)to : NOT_STORED;
@@ -337,9 +337,9 @@ __global__ void __launch_bounds__(block_threads)
 
 /* -------------------------------------------------------------------- few products */
 
-enum { FEW_LOG = 3, FEW_LANES = 1 << FEW_LOG, FEW_GROUPS = warp_lanes / FEW_LANES };
+enum { FEW_LOG = 3, FEW_LANES = 1 << FEW_LOG, FEW_SUBWARPS = warp_lanes / FEW_LANES };
 
-/* Sorts a group's columns, the first FEW_LANES N ones, and stores each once. The last ones may be
+/* Sorts a subwarp's columns, the first FEW_LANES N ones, and stores each once. The last ones may be
  * INT32_MAX, which does not count. Returns the number of columns; *place: of the first one. */
 template <int N>
 __device__ __forceinline__ int store_few(const int *columns, const assignment &mine, const stored_columns &stored,
@@ -369,8 +369,8 @@ __device__ __forceinline__ int store_few(const int *columns, const assignment &m
         const int other = __shfl_up_sync(all_lanes, through, (unsigned)distance);
         through += mine.lane >= distance ? other : 0;
     }
-    const int n = __shfl_sync(all_lanes, through, (mine.group << FEW_LOG) + FEW_LANES - 1);
-    *place = reserve_for_groups(mine, n, stored, found, reserved);
+    const int n = __shfl_sync(all_lanes, through, (mine.subwarp << FEW_LOG) + FEW_LANES - 1);
+    *place = reserve_for_subwarps(mine, n, stored, found, reserved);
     if (*place >= 0) {
         int32_t *to = stored.columns + *place + through - count;
 #pragma unroll
@@ -387,15 +387,15 @@ __global__ void __launch_bounds__(BLOCK, COUNT_RESIDENT)
     count_few(operands m, const item *rows, const unsigned long long *counts, int64_t *lengths, stored_columns stored,
               counters *found)
 {
-    alignas(16) __shared__ int columns_of_groups[BLOCK / FEW_LANES][FEW_PRODUCTS];
+    alignas(16) __shared__ int columns_of_subwarps[BLOCK / FEW_LANES][FEW_PRODUCTS];
     assignment mine = {FEW_LOG, (int)threadIdx.x % FEW_LANES, (int)threadIdx.x % warp_lanes / FEW_LANES, false, 0};
-    int *const columns = columns_of_groups[threadIdx.x / FEW_LANES];
-    const int64_t count = (int64_t)counts[FEW], tasks = (count + FEW_GROUPS - 1) / FEW_GROUPS;
+    int *const columns = columns_of_subwarps[threadIdx.x / FEW_LANES];
+    const int64_t count = (int64_t)counts[FEW], tasks = (count + FEW_SUBWARPS - 1) / FEW_SUBWARPS;
     rows += list_begin(counts, -1);
     reservation reserved = {0, 0};
     for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes; task < tasks;
          task += (int64_t)gridDim.x * BLOCK_WARPS) {
-        const int64_t i = task * FEW_GROUPS + mine.group;
+        const int64_t i = task * FEW_SUBWARPS + mine.subwarp;
         mine.mine = i < count;
         const int64_t row = mine.mine ? row_of(rows[i]) : 0;
 #pragma unroll
@@ -597,7 +597,7 @@ __global__ void __launch_bounds__(BLOCK, COUNT_RESIDENT)
                 stored_columns stored, counters *found)
 {
     alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
-    __shared__ int found_of_groups[BLOCK_WARPS][warp_lanes >> LEAST_LOG];
+    __shared__ int found_of_subwarps[BLOCK_WARPS][warp_lanes >> LEAST_LOG];
     const int warp = (int)threadIdx.x / warp_lanes;
     const int64_t tasks = warps_for_lists(lists.counts);
     reservation reserved = {0, 0};
@@ -617,8 +617,8 @@ __global__ void __launch_bounds__(BLOCK, COUNT_RESIDENT)
             if (__ballot_sync(all_lanes, mine.mine) == 0)
                 continue;
         }
-        int *const keys = keys_of_warps[warp] + (mine.group << log);
-        int *const columns = &found_of_groups[warp][mine.group];
+        int *const keys = keys_of_warps[warp] + (mine.subwarp << log);
+        int *const columns = &found_of_subwarps[warp][mine.subwarp];
         if (mine.lane == 0)
             *columns = 0;
         clear_tables(keys_of_warps[warp]);
@@ -630,8 +630,8 @@ __global__ void __launch_bounds__(BLOCK, COUNT_RESIDENT)
             write_sorted(keys, mine, n, col + (mine.mine ? row_ptr[row] : 0));
         } else {
             const bool fits = mine.mine && n <= most;
-            const int64_t place = reserve_for_groups(mine, fits ? n : 0, stored, found, &reserved);
-            if (warp_most(place >= 0) > 0) /* the same for all groups */
+            const int64_t place = reserve_for_subwarps(mine, fits ? n : 0, stored, found, &reserved);
+            if (warp_most(place >= 0) > 0) /* the same for all subwarps */
                 write_sorted(keys, mine, fits ? n : 0, stored.columns + place);
             if (mine.mine && mine.lane == 0) {
                 stored.places[row] = fits && place >= 0 ? (uint32_t)place : NOT_STORED;
@@ -651,7 +651,7 @@ enum {
     EACH = 4, /* words that a thread reads at a time, consecutive; a divisor of the window */
     TILE = block_threads * EACH
 };
-static_assert(SPMV_SPGEMM_WORDS % EACH == 0, "whole groups of words");
+static_assert(SPMV_SPGEMM_WORDS % EACH == 0, "EACH words at a time");
 
 /* Up to this number of windows, all products are read for each; else those of a window are searched. */
 enum { FEW_WINDOWS = 4 };

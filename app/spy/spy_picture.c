@@ -225,7 +225,7 @@ static void draw_cells(const struct page *p)
 /* ---------------------------------------------------------------- axes, title, bar */
 
 /* The smallest of 1, 2 and 5 times a power of ten that is at least least. */
-static int64_t round_step(double least)
+static int64_t round_number(double least)
 {
     int64_t power = 1;
     while (power < INT64_MAX / 100) {
@@ -268,9 +268,9 @@ static void draw_ticks(const struct page *p, const struct spy_axis *axis, int pi
     char text[32];
     index_text(axis->length - 1, axis->length - 1, text, sizeof text);
     const double spacing = is_rows ? scaled(p, ROW_SPACING) : text_width(p, text) + scaled(p, BLANK);
-    const int64_t step = round_step(spacing / each);
+    const int64_t distance = round_number(spacing / each);
     const int tick = scaled(p, TICK), thick = scaled(p, 1);
-    for (int64_t index = 0; index < axis->length; index += step) {
+    for (int64_t index = 0; index < axis->length; index += distance) {
         const double at = floor(((double)index + 0.5) * each);
         index_text(index, axis->length - 1, text, sizeof text);
         set_colour(p, ink);

@@ -234,14 +234,14 @@ static void fetch_product(struct work *work)
 static spmv_status check(struct work *work, const void *host_result, struct check *check)
 {
     const struct state *const state = work->state;
-    const double unit = real_limits_of(work->type).roundoff;
+    const double roundoff = real_limits_of(work->type).roundoff;
     const int64_t *const row_ptr = state->a.host.row_ptr;
     spmv_csr right, size;
     spmv_matrix_view(state->right, &right);
     spmv_matrix_view(state->size, &size);
     *check = (struct check){.ratio = 0};
     for (int64_t i = 0; i < right.rows; i++) {
-        const double factor = 2 * (double)(row_ptr[i + 1] - row_ptr[i] + 3) * unit;
+        const double factor = 2 * (double)(row_ptr[i + 1] - row_ptr[i] + 3) * roundoff;
         for (int64_t e = ((const int64_t *)right.row_ptr)[i]; e < ((const int64_t *)right.row_ptr)[i + 1]; e++) {
             const double error = fabs(real_at(work->type, host_result, e) - real_at(work->type, right.val, e));
             const double bound = factor * real_at(work->type, size.val, e);

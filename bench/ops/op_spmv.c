@@ -183,8 +183,8 @@ static spmv_status check_dot(struct work *work, const void *host_result, struct 
         exact += term;
         all += fabsl(term);
     }
-    const long double unit = real_limits_of(work->type).roundoff;
-    const long double bound = 1.001L * ((long double)rows + 2) * unit * all;
+    const long double roundoff = real_limits_of(work->type).roundoff;
+    const long double bound = 1.001L * ((long double)rows + 2) * roundoff * all;
     const long double error = fabsl(number(work, host_result, rows) - exact);
     const double worst = error == 0 ? 0 : error / bound <= HUGE_VALL ? (double)(error / bound) : INFINITY;
     if (!(worst > check->ratio))

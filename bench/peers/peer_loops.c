@@ -14,14 +14,14 @@ struct point {
     int64_t row, k;
 };
 
-struct part {
+struct share {
     struct point begin, end;
-    double carry; /* partial sum of row end.row, which a later part finishes */
+    double carry; /* partial sum of row end.row, which a later share finishes */
 };
 
 struct loops {
     const struct peer_problem *problem;
-    struct part *parts; /* one per thread; NULL except for the merge path */
+    struct share *shares; /* one per thread; NULL except for the merge path */
 };
 
 #define VALUE double
@@ -63,19 +63,19 @@ static struct point on_path(const struct peer_problem *problem, int64_t steps)
 
 static int open_merge(const struct peer_problem *problem, void **state, char *why, size_t why_size)
 {
-    struct part *parts = calloc((size_t)problem->threads, sizeof *parts);
-    if (parts == NULL || open_rows(problem, state, why, why_size) != 0) {
-        snprintf(why, why_size, "out of memory: %zu bytes", (size_t)problem->threads * sizeof *parts);
-        free(parts);
+    struct share *shares = calloc((size_t)problem->threads, sizeof *shares);
+    if (shares == NULL || open_rows(problem, state, why, why_size) != 0) {
+        snprintf(why, why_size, "out of memory: %zu bytes", (size_t)problem->threads * sizeof *shares);
+        free(shares);
         return -1;
     }
     const int64_t steps = problem->rows + problem->nnz, threads = problem->threads;
     for (int64_t t = 0; t < threads; t++) {
-        const int64_t share = steps / threads, rest = steps % threads;
-        parts[t].begin = on_path(problem, t * share + (t < rest ? t : rest));
-        parts[t].end = on_path(problem, (t + 1) * share + (t + 1 < rest ? t + 1 : rest));
+        const int64_t each = steps / threads, rest = steps % threads;
+        shares[t].begin = on_path(problem, t * each + (t < rest ? t : rest));
+        shares[t].end = on_path(problem, (t + 1) * each + (t + 1 < rest ? t + 1 : rest));
     }
-    ((struct loops *)*state)->parts = parts;
+    ((struct loops *)*state)->shares = shares;
     return 0;
 }
 
@@ -96,14 +96,14 @@ static int run_guided(void *state)
 static int run_merge(void *state)
 {
     const struct loops *loops = state;
-    (loops->problem->type == SPMV_F64 ? merge_f64 : merge_f32)(loops->problem, loops->parts);
+    (loops->problem->type == SPMV_F64 ? merge_f64 : merge_f32)(loops->problem, loops->shares);
     return 0;
 }
 
 static void close_loops(void *state)
 {
     struct loops *loops = state;
-    free(loops->parts);
+    free(loops->shares);
     free(loops);
 }
 

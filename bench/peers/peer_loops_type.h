@@ -30,9 +30,9 @@ static void NAME(rows)(const struct peer_problem *problem, bool guided)
     }
 }
 
-/* If several parts share a row, the last of them sets y, and the others leave their partial sums as
- * carries. */
-static void NAME(merge)(const struct peer_problem *problem, struct part *parts)
+/* If several threads share a row, the last of them sets y, and the others leave their partial sums
+ * as carries. */
+static void NAME(merge)(const struct peer_problem *problem, struct share *shares)
 {
     const int32_t *const row_ptr = problem->row_ptr, *const col = problem->col;
     const VALUE *const val = problem->val, *const x = problem->x;
@@ -40,15 +40,15 @@ static void NAME(merge)(const struct peer_problem *problem, struct part *parts)
     const int count = problem->threads;
 #pragma omp parallel for schedule(static, 1) num_threads(count)
     for (int p = 0; p < count; p++) {
-        const struct point end = parts[p].end;
-        int64_t k = parts[p].begin.k;
-        for (int64_t i = parts[p].begin.row; i < end.row; i++) {
+        const struct point end = shares[p].end;
+        int64_t k = shares[p].begin.k;
+        for (int64_t i = shares[p].begin.row; i < end.row; i++) {
             y[i] = NAME(sum)(col, val, x, k, row_ptr[i + 1]);
             k = row_ptr[i + 1];
         }
-        parts[p].carry = (double)NAME(sum)(col, val, x, k, end.k);
+        shares[p].carry = (double)NAME(sum)(col, val, x, k, end.k);
     }
     for (int p = 0; p < count; p++)
-        if (parts[p].end.row < problem->rows)
-            y[parts[p].end.row] += (VALUE)parts[p].carry;
+        if (shares[p].end.row < problem->rows)
+            y[shares[p].end.row] += (VALUE)shares[p].carry;
 }

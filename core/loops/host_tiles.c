@@ -1,7 +1,7 @@
 /* Distributes tiles over the threads of a team.
  *
- * tiles_each splits the tiles into one contiguous run per thread. A finished thread takes tiles
- * from the runs of others, so one delayed thread does not stall the team. tiles_chain hands out
+ * tiles_each splits the tiles into one contiguous share per thread. A finished thread takes tiles
+ * from the shares of others, so one delayed thread does not stall the team. tiles_chain hands out
  * tiles in order and passes a carry from tile to tile while the tile's data stays in its core's
  * cache. So each element is read once from memory and written once, without a barrier. A thread
  * whose tile waits for another tile continues with the next tile.
@@ -29,22 +29,22 @@ static int team_for(const spmv_context *ctx, int64_t tiles)
     return team_threads(ctx, tiles, HOST_PARALLEL_TILES);
 }
 
-/* The largest number of runs, and the tiles taken from one at a time: some hundred microseconds of
+/* The largest number of shares, and the tiles taken from one at a time: some hundred microseconds of
  * work. */
-enum { RUNS = 64, TAKEN = 8 };
+enum { SHARES = 64, TAKEN = 8 };
 
-struct run_of_tiles {
+struct share {
     _Alignas(64) atomic_llong next; /* a cache line each */
     int64_t end;
 };
 
-static void run_tiles(struct run_of_tiles *run, tile_fn *body, void *state)
+static void run_tiles(struct share *share, tile_fn *body, void *state)
 {
     for (;;) {
-        const int64_t begin = atomic_fetch_add_explicit(&run->next, TAKEN, memory_order_relaxed);
-        for (int64_t t = begin; t < min_i64(begin + TAKEN, run->end); t++)
+        const int64_t begin = atomic_fetch_add_explicit(&share->next, TAKEN, memory_order_relaxed);
+        for (int64_t t = begin; t < min_i64(begin + TAKEN, share->end); t++)
             body(state, t);
-        if (begin + TAKEN >= run->end)
+        if (begin + TAKEN >= share->end)
             return;
     }
 }
@@ -57,17 +57,17 @@ void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *sta
             body(state, t);
         return;
     }
-    const int runs = team < RUNS ? team : RUNS;
-    struct run_of_tiles run[RUNS];
-    for (int r = 0; r < runs; r++) {
-        atomic_init(&run[r].next, tiles / runs * r + min_i64(r, tiles % runs));
-        run[r].end = tiles / runs * (r + 1) + min_i64(r + 1, tiles % runs);
+    const int shares = team < SHARES ? team : SHARES;
+    struct share share[SHARES];
+    for (int r = 0; r < shares; r++) {
+        atomic_init(&share[r].next, tiles / shares * r + min_i64(r, tiles % shares));
+        share[r].end = tiles / shares * (r + 1) + min_i64(r + 1, tiles % shares);
     }
 #pragma omp parallel num_threads(team)
     {
-        const int own = (int)((int64_t)omp_get_thread_num() * runs / omp_get_num_threads());
-        for (int r = 0; r < runs; r++)
-            run_tiles(&run[(own + r) % runs], body, state);
+        const int own = (int)((int64_t)omp_get_thread_num() * shares / omp_get_num_threads());
+        for (int r = 0; r < shares; r++)
+            run_tiles(&share[(own + r) % shares], body, state);
     }
 }
 

@@ -7,9 +7,9 @@
 #include "core/loops/loops_sums.h"
 #include "core/loops/ops.h"
 
-/* SUM_GROUP neighbouring segments of at most SHORT elements each are reduced side by side: first
+/* SUMS_AT_ONCE neighbouring segments of at most SHORT elements each are reduced side by side: first
  * elements, then second ones, and so on. A finished segment gets the identity, which changes
- * nothing. So there is one branch to predict per group, not one per segment. */
+ * nothing. So there is one branch to predict for all of them, not one per segment. */
 enum { SHORT = 8 };
 
 /* Returns yes or no without a branch, which would be unpredictable. */

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 
 /* Segments that are summed side by side. */
-enum { SUM_GROUP = 8 };
+enum { SUMS_AT_ONCE = 8 };
 
-/* Declares run_add_f64 and the like. */
+/* Declares total_add_f64 and the like. */
 #define TEMPLATE "core/loops/loops_sums_declared.h"
 #include "core/each/each_sum.h"
 #undef TEMPLATE

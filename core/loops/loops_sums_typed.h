@@ -89,7 +89,7 @@ static inline T TYPED(sum)(const T *x, int64_t begin, int64_t end, int64_t limit
     return (T)LANED(TREE)(sum);
 }
 
-T TYPED(run)(const T *in, int64_t begin, int64_t end, int64_t limit)
+T TYPED(total)(const T *in, int64_t begin, int64_t end, int64_t limit)
 {
     return TYPED(sum)(in, begin, end, limit);
 }
@@ -113,7 +113,7 @@ static inline TYPED(vec) TYPED(lengths)(const int64_t *head)
 
 void TYPED(side_by_side)(const T *in, const int64_t *head, int64_t longest, T *out)
 {
-    enum { VECTORS = SUM_GROUP / LANES };
+    enum { VECTORS = SUMS_AT_ONCE / LANES };
     const TYPED(vec) identity = {0};
     TYPED(vec) length[VECTORS], sum[VECTORS];
     for (int v = 0; v < VECTORS; v++) {

@@ -32,7 +32,7 @@ static inline T TYPED(eight)(const T *x)
 
 /* in[begin] op ... op in[end-1], begin < end. The fold starts with the first element, not the
  * identity: 0 + -0 is not -0. */
-static inline T TYPED(run)(const T *in, int64_t begin, int64_t end, int64_t limit)
+static inline T TYPED(total)(const T *in, int64_t begin, int64_t end, int64_t limit)
 {
     T all = in[begin];
     int64_t i = begin + 1;
@@ -46,7 +46,7 @@ static inline T TYPED(run)(const T *in, int64_t begin, int64_t end, int64_t limi
 
 static void TYPED(fold)(const void *in, int64_t begin, int64_t end, void *out)
 {
-    *(T *)out = TYPED(run)(in, begin, end, end);
+    *(T *)out = TYPED(total)(in, begin, end, end);
 }
 
 /* Scans four elements, then joins them to the carry: one operation from block to block. Reads all
@@ -125,11 +125,11 @@ static void TYPED(seg_exclusive)(const void *carry, const uint8_t *heads, const 
 static inline void TYPED(side_by_side)(const T *in, const int64_t *head, int64_t longest, T *out)
 {
     const T nothing = TYPED(identity)();
-    T v[SUM_GROUP];
-    for (int j = 0; j < SUM_GROUP; j++)
+    T v[SUMS_AT_ONCE];
+    for (int j = 0; j < SUMS_AT_ONCE; j++)
         v[j] = *(const T *)either(head[j] < head[j + 1], in + head[j], &nothing);
     for (int64_t k = 1; k < longest; k++)
-        for (int j = 0; j < SUM_GROUP; j++)
+        for (int j = 0; j < SUMS_AT_ONCE; j++)
             v[j] = TYPED(op)(v[j], *(const T *)either(head[j] + k < head[j + 1], in + head[j] + k, &nothing));
     memcpy(out, v, sizeof v);
 }
@@ -141,7 +141,7 @@ static inline void TYPED(one_by_one)(const T *x, int64_t n, const void *heads, i
 {
     for (; s < last; s++) {
         const int64_t begin = offset_at(heads, bits, s), end = offset_at(heads, bits, s + 1);
-        out[s] = begin < end ? TYPED(run)(x, begin, end, n) : TYPED(identity)();
+        out[s] = begin < end ? TYPED(total)(x, begin, end, n) : TYPED(identity)();
     }
 }
 
@@ -149,16 +149,16 @@ static inline void TYPED(segments_of)(const T *x, int64_t n, const void *heads, 
                                       T *out)
 {
     const int64_t reads = IS_SUM ? SHORT : 0; /* elements after the last segment that may be read */
-    for (; !IS_TUPLE && s + SUM_GROUP <= last; s += SUM_GROUP) {
-        int64_t h[SUM_GROUP + 1], longest = 0;
-        for (int j = 0; j <= SUM_GROUP; j++)
+    for (; !IS_TUPLE && s + SUMS_AT_ONCE <= last; s += SUMS_AT_ONCE) {
+        int64_t h[SUMS_AT_ONCE + 1], longest = 0;
+        for (int j = 0; j <= SUMS_AT_ONCE; j++)
             h[j] = offset_at(heads, bits, s + j);
-        for (int j = 0; j < SUM_GROUP; j++)
+        for (int j = 0; j < SUMS_AT_ONCE; j++)
             longest = max_i64(longest, h[j + 1] - h[j]);
-        if (longest <= SHORT && h[SUM_GROUP] <= n - reads)
+        if (longest <= SHORT && h[SUMS_AT_ONCE] <= n - reads)
             TYPED(side_by_side)(x, h, longest, out + s);
         else
-            TYPED(one_by_one)(x, n, heads, bits, s, s + SUM_GROUP, out);
+            TYPED(one_by_one)(x, n, heads, bits, s, s + SUMS_AT_ONCE, out);
     }
     TYPED(one_by_one)(x, n, heads, bits, s, last, out);
 }

@@ -27,11 +27,11 @@ enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
 /* With many entries, blocks lie in large pages, which cost a fraction of small ones to fill. A
  * large page is only released as a whole: if parts of it were released, the system would keep the
  * page until memory is short, and the matrix would need other pages. So a large page holds blocks
- * of one group of buckets, which are moved soon after one another. Each group has one partly used
- * page, so there are few groups, and a slot should have several blocks. A slab is so large that
+ * of one pool, of buckets that are moved soon after one another. Each pool has one partly used
+ * page, so there are few pools, and a slot should have several blocks. A slab is so large that
  * malloc takes it from the system with the alignment of large pages. */
 enum { LARGE_PAGE = 2 << 20, LARGE_BLOCK = 2 * PAGE, SLAB_PAGES = 32 };
-enum { SLOT_WORTH_IT = 4 * LARGE_BLOCK, LARGE_WORTH_IT = 32 * LARGE_PAGE, GROUP_WORTH_IT = 8 << 20, GROUPS_MAX = 32 };
+enum { SLOT_WORTH_IT = 4 * LARGE_BLOCK, LARGE_WORTH_IT = 32 * LARGE_PAGE, POOL_WORTH_IT = 8 << 20, POOLS_MAX = 32 };
 /* Enough buckets that the part of the matrix for each (12 bytes per entry in f64) fits in a cache,
  * up to about 10^8 entries; few enough that the write positions of a thread fit in one too. */
 enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
@@ -48,7 +48,7 @@ struct coo_block {
     int64_t bytes; /* of its entries; set when the next block begins */
 };
 
-/* A large page of a group. */
+/* A large page of a pool. */
 struct coo_page {
     struct coo_page *next;
     char *memory;
@@ -57,13 +57,13 @@ struct coo_page {
 /* Memory for blocks, or for large pages. Only its pages are released early, not the slab. */
 struct coo_slab {
     struct coo_slab *next;
-    char *memory, *parts;   /* as allocated; the first block or large page in it */
+    char *memory, *aligned; /* as allocated; the first block or large page in it */
     int64_t size, used;     /* number of blocks or large pages */
     struct coo_page page[]; /* one for each large page */
 };
 
-/* Buckets whose entries share large pages. */
-struct coo_group {
+/* A pool of large pages, which the entries of neighbouring buckets share. */
+struct coo_pool {
     pthread_mutex_t lock;
     char *next, *end; /* in the last page */
     struct coo_page *pages;
@@ -134,10 +134,10 @@ static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type
     b.large_pages = ranks == 1 && of_a_slot >= SLOT_WORTH_IT / size && entries >= LARGE_WORTH_IT / size;
     b.block_bytes = b.large_pages ? LARGE_BLOCK : BLOCK;
     if (b.large_pages) {
-        const int64_t groups = min_i64(GROUPS_MAX, entries / (GROUP_WORTH_IT / size));
-        while (((b.count - 1) >> b.group_shift) + 1 > groups)
-            b.group_shift++;
-        b.groups = ((b.count - 1) >> b.group_shift) + 1;
+        const int64_t pools = min_i64(POOLS_MAX, entries / (POOL_WORTH_IT / size));
+        while (((b.count - 1) >> b.pool_shift) + 1 > pools)
+            b.pool_shift++;
+        b.pools = ((b.count - 1) >> b.pool_shift) + 1;
     }
     return b;
 }
@@ -174,15 +174,15 @@ int64_t coo_buckets_bytes_ranks(int64_t rows, int64_t cols, spmv_type type, bool
      * which is smaller. */
     bytes += bytes / (b.large_pages ? 128 : 512);
     bytes += min_i64(entries, b.count * threads) * (b.large_pages ? b.block_bytes : PAGE);
-    /* partly filled pages, and the groups being moved to the matrix */
+    /* partly filled pages, and the pools being moved to the matrix */
     if (b.large_pages)
-        bytes += b.groups * LARGE_PAGE + bytes / b.groups * min_i64(b.groups, 2);
+        bytes += b.pools * LARGE_PAGE + bytes / b.pools * min_i64(b.pools, 2);
     bytes = max_i64(bytes, bytes_of_matrix(&b, entries));
     /* besides: the text, and pages of the matrix that are touched before entries are released */
     return bytes >= MATRIX_LARGE ? bytes + (int64_t)threads * BESIDE : bytes;
 }
 
-/* Allocates what a bucket has for each writer, and the groups. */
+/* Allocates what a bucket has for each writer, and the pools. */
 static spmv_status begin(spmv_context *ctx, int threads, struct coo_buckets *buckets)
 {
     buckets->ctx = ctx;
@@ -202,15 +202,15 @@ static spmv_status begin(spmv_context *ctx, int threads, struct coo_buckets *buc
         if (buckets->writer[t].slot == NULL || buckets->writer[t].chain == NULL)
             return context_fail_memory(ctx, "sorting entries", bytes);
     }
-    if (buckets->groups == 0)
+    if (buckets->pools == 0)
         return SPMV_OK;
-    buckets->group = calloc((size_t)buckets->groups, sizeof *buckets->group);
-    if (buckets->group == NULL)
-        return context_fail_memory(ctx, "sorting entries", buckets->groups * (int64_t)sizeof *buckets->group);
-    for (int64_t g = 0; g < buckets->groups; g++) {
-        const int64_t first = g << buckets->group_shift;
-        pthread_mutex_init(&buckets->group[g].lock, NULL);
-        buckets->group[g].left = min_i64(buckets->count - first, (int64_t)1 << buckets->group_shift);
+    buckets->pool = calloc((size_t)buckets->pools, sizeof *buckets->pool);
+    if (buckets->pool == NULL)
+        return context_fail_memory(ctx, "sorting entries", buckets->pools * (int64_t)sizeof *buckets->pool);
+    for (int64_t g = 0; g < buckets->pools; g++) {
+        const int64_t first = g << buckets->pool_shift;
+        pthread_mutex_init(&buckets->pool[g].lock, NULL);
+        buckets->pool[g].left = min_i64(buckets->count - first, (int64_t)1 << buckets->pool_shift);
     }
     return SPMV_OK;
 }
@@ -268,9 +268,9 @@ void coo_buckets_free(struct coo_buckets *buckets)
         host_free(slab->memory);
         free(slab);
     }
-    for (int64_t g = 0; buckets->group != NULL && g < buckets->groups; g++)
-        pthread_mutex_destroy(&buckets->group[g].lock);
-    free(buckets->group);
+    for (int64_t g = 0; buckets->pool != NULL && g < buckets->pools; g++)
+        pthread_mutex_destroy(&buckets->pool[g].lock);
+    free(buckets->pool);
     pthread_cond_destroy(&buckets->moved);
     pthread_mutex_destroy(&buckets->lock);
     free(buckets->writer);
@@ -289,68 +289,68 @@ void coo_buckets_free(struct coo_buckets *buckets)
 /* Adds a slab; the lock is held. */
 static bool add_slab(struct coo_buckets *buckets)
 {
-    const int64_t part = buckets->large_pages ? LARGE_PAGE : BLOCK, page = buckets->large_pages ? LARGE_PAGE : PAGE;
+    const int64_t each = buckets->large_pages ? LARGE_PAGE : BLOCK, page = buckets->large_pages ? LARGE_PAGE : PAGE;
     const int64_t size = buckets->large_pages    ? SLAB_PAGES
                          : buckets->slab == NULL ? buckets->writers
                                                  : min_i64(2 * buckets->slab->size, SLAB_BLOCKS);
     const int64_t pages = buckets->large_pages ? size : 0;
     struct coo_slab *const slab = malloc(sizeof *slab + (size_t)pages * sizeof slab->page[0]);
     void *memory = NULL;
-    if (slab == NULL || host_alloc(NULL, size * part + page, "", &memory) != SPMV_OK) {
+    if (slab == NULL || host_alloc(NULL, size * each + page, "", &memory) != SPMV_OK) {
         free(slab);
         return false;
     }
     const int64_t aside = (int64_t)((uintptr_t)memory % (uintptr_t)page);
     slab->memory = memory;
-    slab->parts = slab->memory + (aside == 0 ? 0 : page - aside);
+    slab->aligned = slab->memory + (aside == 0 ? 0 : page - aside);
     slab->size = size;
     slab->used = 0;
     slab->next = buckets->slab;
     buckets->slab = slab;
 #ifdef MADV_HUGEPAGE
     if (buckets->large_pages)
-        madvise(slab->parts, (size_t)(size * part), MADV_HUGEPAGE);
+        madvise(slab->aligned, (size_t)(size * each), MADV_HUGEPAGE);
 #endif
     return true;
 }
 
 /* The next free block or large page. */
-static char *next_part(struct coo_buckets *buckets, struct coo_page **page)
+static char *next_of_slab(struct coo_buckets *buckets, struct coo_page **page)
 {
-    char *part = NULL;
+    char *memory = NULL;
     pthread_mutex_lock(&buckets->lock);
     if ((buckets->slab != NULL && buckets->slab->used < buckets->slab->size) || add_slab(buckets)) {
         struct coo_slab *const slab = buckets->slab;
         const int64_t number = slab->used++;
-        part = slab->parts + number * (buckets->large_pages ? LARGE_PAGE : BLOCK);
+        memory = slab->aligned + number * (buckets->large_pages ? LARGE_PAGE : BLOCK);
         if (buckets->large_pages)
             *page = &slab->page[number];
     }
     pthread_mutex_unlock(&buckets->lock);
-    return part;
+    return memory;
 }
 
 static char *next_block(struct coo_buckets *buckets, int64_t bucket)
 {
     struct coo_page *page = NULL;
     if (!buckets->large_pages)
-        return next_part(buckets, &page);
-    struct coo_group *const group = &buckets->group[bucket >> buckets->group_shift];
+        return next_of_slab(buckets, &page);
+    struct coo_pool *const pool = &buckets->pool[bucket >> buckets->pool_shift];
     char *block = NULL;
-    pthread_mutex_lock(&group->lock);
-    if (group->next == group->end) {
-        group->next = group->end = next_part(buckets, &page);
+    pthread_mutex_lock(&pool->lock);
+    if (pool->next == pool->end) {
+        pool->next = pool->end = next_of_slab(buckets, &page);
         if (page != NULL) {
-            group->end += LARGE_PAGE;
-            *page = (struct coo_page){group->pages, group->next};
-            group->pages = page;
+            pool->end += LARGE_PAGE;
+            *page = (struct coo_page){pool->pages, pool->next};
+            pool->pages = page;
         }
     }
-    if (group->next != group->end) {
-        block = group->next;
-        group->next += LARGE_BLOCK;
+    if (pool->next != pool->end) {
+        block = pool->next;
+        pool->next += LARGE_BLOCK;
     }
-    pthread_mutex_unlock(&group->lock);
+    pthread_mutex_unlock(&pool->lock);
     return block;
 }
 
@@ -508,36 +508,36 @@ static void release_block(const struct coo_buckets *buckets, const struct coo_bl
         madvise((void *)(uintptr_t)block, BLOCK, MADV_DONTNEED);
 }
 
-/* The next bucket to move, or count if there is none. Waits until at most one group before the
- * bucket's group remains, so that a delayed thread holds back at most that much memory. */
+/* The next bucket to move, or count if there is none. Waits until at most one pool before the
+ * bucket's pool remains, so that a delayed thread holds back at most that much memory. */
 static int64_t take_bucket(struct coo_buckets *buckets)
 {
     pthread_mutex_lock(&buckets->lock);
     const int64_t b = min_i64(buckets->taken, buckets->count);
     buckets->taken = b + 1;
-    while (buckets->large_pages && b < buckets->count && b >> buckets->group_shift > buckets->groups_moved + 1)
+    while (buckets->large_pages && b < buckets->count && b >> buckets->pool_shift > buckets->pools_moved + 1)
         pthread_cond_wait(&buckets->moved, &buckets->lock);
     pthread_mutex_unlock(&buckets->lock);
     return b;
 }
 
-/* Marks a bucket as moved. With the last bucket of a group, the group's pages are released. */
+/* Marks a bucket as moved. With the last bucket of a pool, the pool's pages are released. */
 static void release_bucket(struct coo_buckets *buckets, int64_t b)
 {
     if (!buckets->large_pages)
         return;
-    struct coo_group *const group = &buckets->group[b >> buckets->group_shift];
+    struct coo_pool *const pool = &buckets->pool[b >> buckets->pool_shift];
     pthread_mutex_lock(&buckets->lock);
-    const bool last = --group->left == 0;
+    const bool last = --pool->left == 0;
     pthread_mutex_unlock(&buckets->lock);
     if (!last)
         return;
-    for (const struct coo_page *page = group->pages; page != NULL; page = page->next)
+    for (const struct coo_page *page = pool->pages; page != NULL; page = page->next)
         madvise(page->memory, LARGE_PAGE, MADV_DONTNEED);
     pthread_mutex_lock(&buckets->lock);
-    group->given_back = true;
-    while (buckets->groups_moved < buckets->groups && buckets->group[buckets->groups_moved].given_back)
-        buckets->groups_moved++;
+    pool->given_back = true;
+    while (buckets->pools_moved < buckets->pools && buckets->pool[buckets->pools_moved].given_back)
+        buckets->pools_moved++;
     pthread_cond_broadcast(&buckets->moved);
     pthread_mutex_unlock(&buckets->lock);
 }
@@ -555,8 +555,8 @@ static void move_some(const struct coo_buckets *buckets, const struct coo_writer
             *from = cursor_at(done->next, writer, bucket);
             release_block(buckets, done);
         }
-        const int64_t part = min_i64(n, (from->end - from->next) / entry_size);
-        const char *const end = from->next + part * entry_size;
+        const int64_t count = min_i64(n, (from->end - from->next) / entry_size);
+        const char *const end = from->next + count * entry_size;
         const size_t size = value_size(m->type, m->pattern);
         if (shape->key_bytes == 4) {
             SIZED(size, move_entries(from->next, end, 4, shape->key_col_bits, cell, m->col, m->val, SIZE));
@@ -565,7 +565,7 @@ static void move_some(const struct coo_buckets *buckets, const struct coo_writer
                   move_entries(from->next, end, shape->key_bytes, shape->key_col_bits, cell, m->col, m->val, SIZE));
         }
         from->next = end;
-        n -= part;
+        n -= count;
     }
 }
 
@@ -637,8 +637,8 @@ static int64_t bucket_places(const struct coo_buckets *buckets, int64_t *first)
     return place;
 }
 
-/* A thread holds at_a_time units (buckets or groups of width buckets). Returns how many more
- * entries can be in the matrix and not yet released than with units of equal size. */
+/* A thread holds at_a_time buckets, or pools of width buckets. Returns how many more entries can be
+ * in the matrix and not yet released than with buckets, or pools, of equal size. */
 static int64_t crowd_in(const int64_t *first, int64_t nnz, int64_t buckets, int64_t width, int64_t at_a_time)
 {
     int64_t largest = 0;
@@ -647,13 +647,13 @@ static int64_t crowd_in(const int64_t *first, int64_t nnz, int64_t buckets, int6
     return min_i64(nnz, at_a_time * max_i64(0, largest - 2 * nnz / ceil_divide(buckets, width)));
 }
 
-/* A bucket or group with many more entries than others is completely in the matrix before its
+/* A bucket or pool with many more entries than others is completely in the matrix before its
  * entries are released. Only now are the sizes known. */
 static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t *first, int64_t nnz, int64_t max_bytes)
 {
     const int64_t size = (int64_t)(sizeof(int32_t) + value_size(buckets->type, buckets->pattern));
     const int64_t crowd = buckets->large_pages
-                              ? crowd_in(first, nnz, buckets->count, (int64_t)1 << buckets->group_shift, 2)
+                              ? crowd_in(first, nnz, buckets->count, (int64_t)1 << buckets->pool_shift, 2)
                               : crowd_in(first, nnz, buckets->count, 1, buckets->team);
     const int64_t bytes = crowd * size + coo_buckets_bytes(buckets->rows, buckets->cols, buckets->type,
                                                            buckets->pattern, nnz, buckets->team);

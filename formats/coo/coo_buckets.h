@@ -20,7 +20,7 @@
 struct coo_block;
 struct coo_slab;
 struct coo_page;
-struct coo_group;
+struct coo_pool;
 struct coo_tiles;
 
 /* Where one thread stores its next entry of a bucket: in the last of its blocks. The slots of all
@@ -63,14 +63,14 @@ struct coo_buckets {
     int64_t block_bytes;
     int writers, team; /* team: threads that make the matrix */
     struct coo_writer *writer;
-    pthread_mutex_t lock;  /* protects the members up to tiles; a group has a lock of its own */
+    pthread_mutex_t lock;  /* protects the members up to tiles; a pool has a lock of its own */
     struct coo_slab *slab; /* the last slab; the others are linked from it */
-    int group_shift;       /* with large pages: group = bucket >> group_shift */
-    int64_t groups;        /* 0: small pages */
-    struct coo_group *group;
-    /* buckets that threads have taken to move them to the matrix; groups, from the first on, that
+    int pool_shift;        /* with large pages: pool = bucket >> pool_shift */
+    int64_t pools;         /* 0: small pages */
+    struct coo_pool *pool;
+    /* buckets that threads have taken to move them to the matrix; pools, from the first on, that
      * are moved completely */
-    int64_t taken, groups_moved;
+    int64_t taken, pools_moved;
     pthread_cond_t moved;
     struct coo_tiles *tiles, *last_tiles; /* in the order of the text */
 };

@@ -83,7 +83,7 @@ struct ordered_tile *coo_ordered_take(struct coo_ordered *o, int thread, int num
     own->unused = tile->next;
     tile->next = NULL;
     tile->number = number;
-    tile->n = tile->runs = 0;
+    tile->n = tile->sequences = 0;
     tile->ordered = true;
     return tile;
 }
@@ -122,7 +122,7 @@ static void to_its_place(const struct coo_ordered *o, const struct ordered_tile 
     memcpy(m->col + place->before, tile->col, (size_t)tile->n * sizeof *m->col);
     if (o->value_size > 0)
         memcpy((char *)m->val + (size_t)place->before * o->value_size, tile->val, (size_t)tile->n * o->value_size);
-    for (int64_t r = 0; r < tile->runs; r++)
+    for (int64_t r = 0; r < tile->sequences; r++)
         while (row < tile->row[r])
             m->row_ptr[++row] = place->before + tile->first[r];
 }
@@ -153,7 +153,7 @@ bool coo_ordered_done(struct coo_ordered *o, int thread, struct ordered_tile *ti
     if (tile->n > 0) {
         place->first_row = tile->row[0];
         place->first_col = tile->col[0];
-        place->last_row = tile->row[tile->runs - 1];
+        place->last_row = tile->row[tile->sequences - 1];
         place->last_col = tile->col[tile->n - 1];
     }
     pthread_mutex_lock(&o->lock);
@@ -185,11 +185,11 @@ spmv_matrix *coo_ordered_matrix(struct coo_ordered *o)
 /* ---------------------------------------------------------------- to buckets */
 
 /* Entries of the matrix moved at a time; their pages then go back to the system. */
-enum { PART = 1 << 16 };
+enum { RANGE = 1 << 16 };
 
 /* Entries first <= k < end of the matrix. */
-static bool append_part(const struct coo_ordered *o, struct coo_buckets *buckets, struct coo_writer *writer,
-                        int64_t first, int64_t end)
+static bool append_range(const struct coo_ordered *o, struct coo_buckets *buckets, struct coo_writer *writer,
+                         int64_t first, int64_t end)
 {
     spmv_matrix *const m = o->matrix;
     const struct coo_shape shape = buckets->shape;
@@ -214,8 +214,8 @@ static bool append_tile(const struct coo_ordered *o, struct coo_buckets *buckets
 {
     const struct coo_shape shape = buckets->shape;
     bool fits = true;
-    for (int64_t r = 0, k = 0; r < tile->runs; r++)
-        for (const int64_t end = r + 1 < tile->runs ? tile->first[r + 1] : tile->n; k < end && fits; k++)
+    for (int64_t r = 0, k = 0; r < tile->sequences; r++)
+        for (const int64_t end = r + 1 < tile->sequences ? tile->first[r + 1] : tile->n; k < end && fits; k++)
             fits = coo_append(buckets, &shape, writer, tile->row[r], tile->col[k],
                               value_at(tile->val, k, o->value_size), o->value_size);
     return fits;
@@ -238,12 +238,12 @@ static int waiting_tiles(const struct coo_ordered *o, const struct ordered_tile 
 
 spmv_status coo_ordered_to_buckets(struct coo_ordered *o, struct coo_buckets *buckets)
 {
-    const int64_t parts = ceil_divide(o->entries, PART);
+    const int64_t ranges = ceil_divide(o->entries, RANGE);
     const struct ordered_tile **const tiles = calloc((size_t)o->tiles, sizeof *tiles);
     if (tiles == NULL)
         return context_fail_memory(o->ctx, "sorting entries", o->tiles * (int64_t)sizeof *tiles);
     const int n = waiting_tiles(o, tiles);
-    const int all = (int)parts + n; /* no overflow: 2^63 entries do not fit in memory */
+    const int all = (int)ranges + n; /* no overflow: 2^63 entries do not fit in memory */
     spmv_status st = coo_tiles_begin(buckets, all);
     bool fits = true;
     o->matrix->row_ptr[o->last_row + 1] = o->entries;
@@ -254,11 +254,11 @@ spmv_status coo_ordered_to_buckets(struct coo_ordered *o, struct coo_buckets *bu
             struct coo_writer *const writer = &buckets->writer[own];
             /* each thread takes its tiles in ascending order */
             for (int i = own; i < all && fits; i += omp_get_num_threads()) {
-                if (i < parts)
-                    fits = append_part(o, buckets, writer, (int64_t)i * PART,
-                                       min_i64(o->entries, (int64_t)(i + 1) * PART));
+                if (i < ranges)
+                    fits = append_range(o, buckets, writer, (int64_t)i * RANGE,
+                                        min_i64(o->entries, (int64_t)(i + 1) * RANGE));
                 else
-                    fits = append_tile(o, buckets, writer, tiles[i - parts]);
+                    fits = append_tile(o, buckets, writer, tiles[i - ranges]);
                 coo_tile_done(buckets, own, i);
             }
         }

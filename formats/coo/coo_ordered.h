@@ -18,11 +18,11 @@
 
 #include "formats/coo/coo_buckets.h"
 
-/* The entries of a tile, in runs of one row each: run r begins with entry first[r]. */
+/* The entries of a tile, in sequences of one row each: sequence r begins with entry first[r]. */
 struct ordered_tile {
     struct ordered_tile *next;
     int number; /* in its round */
-    int64_t capacity, n, runs;
+    int64_t capacity, n, sequences;
     int64_t *row;
     char *val;
     int32_t *col;
@@ -91,10 +91,10 @@ spmv_status coo_ordered_to_buckets(struct coo_ordered *o, struct coo_buckets *bu
 static inline void ordered_append(struct ordered_tile *tile, int64_t row, int64_t col, const void *value, size_t size)
 {
     const int64_t k = tile->n;
-    if (tile->runs == 0 || row != tile->row[tile->runs - 1]) {
-        tile->ordered &= tile->runs == 0 || row > tile->row[tile->runs - 1];
-        tile->first[tile->runs] = (uint32_t)k;
-        tile->row[tile->runs++] = row;
+    if (tile->sequences == 0 || row != tile->row[tile->sequences - 1]) {
+        tile->ordered &= tile->sequences == 0 || row > tile->row[tile->sequences - 1];
+        tile->first[tile->sequences] = (uint32_t)k;
+        tile->row[tile->sequences++] = row;
     } else {
         tile->ordered &= col > tile->col[k - 1];
     }

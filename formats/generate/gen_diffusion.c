@@ -32,7 +32,7 @@ struct diffusion {
 
 static double coefficient(const struct diffusion *d, int64_t cell)
 {
-    return exp(d->log_contrast * random_unit(random_bits(d->seed, STREAM_COEFFICIENTS, (uint64_t)cell)));
+    return exp(d->log_contrast * random_uniform(random_bits(d->seed, STREAM_COEFFICIENTS, (uint64_t)cell)));
 }
 
 static double scale(const struct diffusion *d, int axis)

@@ -78,7 +78,7 @@ static bool are_neighbours(const struct mesh *m, int64_t a, int64_t b, int64_t d
     if (distance == 0 || distance < m->distance)
         return true;
     const uint64_t pair = (uint64_t)min_i64(a, b) * (uint64_t)m->nodes + (uint64_t)max_i64(a, b);
-    return random_unit(random_bits(m->seed, STREAM_PAIRS, pair)) < m->share;
+    return random_uniform(random_bits(m->seed, STREAM_PAIRS, pair)) < m->share;
 }
 
 /* Counts the neighbours of a node, and writes them in no particular order if neighbours is not

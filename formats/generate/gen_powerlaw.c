@@ -76,9 +76,9 @@ static int64_t powerlaw_length(const void *rule, int64_t rank)
     if (rank == 0)
         return p->max;
     const double part =
-        (double)(p->rows - 1 - rank) + random_unit(random_bits(p->seed, STREAM_LENGTHS, (uint64_t)rank));
+        (double)(p->rows - 1 - rank) + random_uniform(random_bits(p->seed, STREAM_LENGTHS, (uint64_t)rank));
     const double x = quantile(p, part / (double)(p->rows - 1));
-    const double up = random_unit(random_bits(p->seed, STREAM_ROUNDING, (uint64_t)rank));
+    const double up = random_uniform(random_bits(p->seed, STREAM_ROUNDING, (uint64_t)rank));
     return min_i64(p->max, (int64_t)(x + up));
 }
 

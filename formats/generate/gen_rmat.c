@@ -51,7 +51,7 @@ static inline struct edge draw_edge(const struct rmat *r, int64_t k)
     uint32_t row = 0, col = 0;
     int level = 0;
     for (uint64_t i = 1; level < r->scale; i++) {
-        const uint64_t bits = splitmix_mix(key + i * SPLITMIX_STEP);
+        const uint64_t bits = splitmix_mix(key + i * SPLITMIX_GAMMA);
         descend((uint32_t)bits, &row, &col);
         if (++level < r->scale) {
             descend((uint32_t)(bits >> 32), &row, &col);

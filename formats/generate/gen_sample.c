@@ -93,7 +93,7 @@ static void sample_dense(uint64_t key, int64_t n, int64_t cols, int32_t *col)
  * the distribution function (rank / cols)^(1/3). */
 static inline int32_t draw_column(int64_t cols, const struct permutation *hubs, uint64_t bits)
 {
-    const double u = random_unit(bits);
+    const double u = random_uniform(bits);
     if (hubs == NULL)
         return (int32_t)((double)cols * u);
     return (int32_t)permutation_at(hubs, (int64_t)((double)cols * (u * u * u)));
@@ -167,7 +167,7 @@ void binomial_free(struct binomial *law)
 /* The first outcome whose upto exceeds the random number. */
 int64_t binomial_draw(const struct binomial *law, uint64_t bits)
 {
-    const double u = random_unit(bits);
+    const double u = random_uniform(bits);
     int64_t low = 0, high = law->count - 1;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;

@@ -1,7 +1,7 @@
 /* Random numbers that do not depend on the order of calls: number i of stream s under a seed is a
  * hash of the three. So threads fill arrays in any order and get the same bits.
  *
- * The hash is the last step of splitmix64.
+ * The hash is the last gamma of splitmix64.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RANDOM_H
@@ -12,8 +12,8 @@
 /* 64 random bits: number index of the stream. A generator uses one stream per purpose. */
 static inline uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    const uint64_t step = SPLITMIX_STEP;
-    return splitmix_mix(splitmix_mix(splitmix_mix(seed + step) + stream + step) + step * (index + 1));
+    const uint64_t gamma = SPLITMIX_GAMMA;
+    return splitmix_mix(splitmix_mix(splitmix_mix(seed + gamma) + stream + gamma) + gamma * (index + 1));
 }
 
 /* 0 <= result < bound, bound >= 1. Bounds below 2^32 take a multiplication, whose deviation from
@@ -24,7 +24,7 @@ static inline uint64_t random_below(uint64_t bits, uint64_t bound)
 }
 
 /* 0 <= result < 1, a multiple of 2^-53. */
-static inline double random_unit(uint64_t bits)
+static inline double random_uniform(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;
 }

@@ -1,14 +1,14 @@
-/* The columns of a twin: chains of rows with similar columns, where each row consists of runs of
+/* The columns of a twin: chains of rows with similar columns, where each row consists of intervals of
  * adjacent columns.
  *
  * A chain is a sequence of rows, none shorter than the one before. Its rows have the same number of
- * runs and the same span of columns. Each run begins where it did in the row above, or one column
+ * intervals and the same span of columns. Each interval begins where it did in the row above, or one column
  * further if the diagonal moves, and is at least as long. So every column of a row has one within 1
  * in the row below, except in the last row of a chain, where matches are random. This makes the
  * three figures nearly independent of each other:
  *
- *   neighbours  the number of runs = entries - pairs of neighbours, as a share of the row's length
- *   bandwidth   the span: the first run begins with it, the last ends with it, the others lie
+ *   neighbours  the number of intervals = entries - pairs of neighbours, as a share of the row's length
+ *   bandwidth   the span: the first interval begins with it, the last ends with it, the others lie
  *               at random places between
  *   similarity  the number of chains; random matches are measured on a sample of chain ends
  *
@@ -22,7 +22,12 @@
 #include "formats/generate/twin.h"
 #include "formats/locality.h"
 
-enum { STREAM_BREAKS = 0x62726b73, STREAM_SHAPES = 0x73687073, STREAM_PLACES = 0x706c6373, STREAM_RUNS = 0x72756e73 };
+enum {
+    STREAM_BREAKS = 0x62726b73,
+    STREAM_SHAPES = 0x73687073,
+    STREAM_PLACES = 0x706c6373,
+    STREAM_INTERVALS = 0x72756e73
+};
 
 enum {
     /* chain ends in the sample: the standard error of the mean share is at most 1/2 / sqrt(8192) <
@@ -42,16 +47,16 @@ struct plan {
     int64_t *first; /* chain c is the rows first[c] <= i < first[c + 1] */
     int64_t chains;
     int64_t filled; /* number of non-empty rows */
-    double run_share, span;
+    double interval_share, span;
 };
 
 /* One chain. */
 struct shape {
     int64_t first, rows;
     int64_t shortest, longest; /* lengths of its first and its last row */
-    int64_t runs, span;
-    /* run number j step mod runs is the j-th to get one entry more; coprime to runs */
-    int64_t step;
+    int64_t intervals, span;
+    /* interval number j stride mod intervals is the j-th to get one entry more; coprime to intervals */
+    int64_t stride;
     int64_t place; /* the first column of the first row */
 };
 
@@ -71,7 +76,7 @@ static inline int digits(int64_t n)
 
 /* Whether a row begins a chain: it is shorter than the row before, or its length has more binary
  * digits. So the rows of a chain are less than twice as long as its first, which determines the
- * number of runs. */
+ * number of intervals. */
 static inline bool begins_chain(const spmv_matrix *m, int64_t row)
 {
     const int64_t length = length_of(m, row), above = row > 0 ? length_of(m, row - 1) : 0;
@@ -92,12 +97,12 @@ static void cut_chains(struct plan *p, double probability)
 {
     p->chains = 0;
     for (int64_t row = 0; row < p->m->rows; row++)
-        if (begins_chain(p->m, row) || random_unit(random_bits(p->seed, STREAM_BREAKS, (uint64_t)row)) < probability)
+        if (begins_chain(p->m, row) || random_uniform(random_bits(p->seed, STREAM_BREAKS, (uint64_t)row)) < probability)
             p->first[p->chains++] = row;
     p->first[p->chains] = p->m->rows;
 }
 
-/* Sets runs and span; the other members are set by place_chain. */
+/* Sets intervals and span; the other members are set by place_chain. */
 static inline struct shape shape_of(const struct plan *p, int64_t chain)
 {
     const int64_t cols = p->m->cols;
@@ -108,12 +113,12 @@ static inline struct shape shape_of(const struct plan *p, int64_t chain)
         return s;
     const uint64_t bits = random_bits(p->seed, STREAM_SHAPES, (uint64_t)s.first);
     const double rounding = (double)(bits >> 32) * 0x1p-32, width = 0.5 + (double)(uint32_t)bits * 0x1p-32;
-    s.runs = (int64_t)(p->run_share * (double)s.shortest + rounding);
-    s.runs = max_i64(1, min_i64(s.runs, min_i64(s.shortest, cols - s.longest + 1)));
+    s.intervals = (int64_t)(p->interval_share * (double)s.shortest + rounding);
+    s.intervals = max_i64(1, min_i64(s.intervals, min_i64(s.shortest, cols - s.longest + 1)));
     s.span = s.longest;
-    if (s.runs > 1) {
+    if (s.intervals > 1) {
         const double wanted = p->span * width;
-        s.span = wanted >= (double)cols ? cols : max_i64((int64_t)(wanted + 0.5), s.longest + s.runs - 1);
+        s.span = wanted >= (double)cols ? cols : max_i64((int64_t)(wanted + 0.5), s.longest + s.intervals - 1);
     }
     return s;
 }
@@ -130,21 +135,21 @@ static double total(const struct plan *p, int64_t (*number)(const struct plan *,
     return (double)all;
 }
 
-static int64_t runs_of(const struct plan *p, const struct shape *s)
+static int64_t intervals_of(const struct plan *p, const struct shape *s)
 {
     (void)p;
-    return s->runs * s->rows;
+    return s->intervals * s->rows;
 }
 
 static int64_t span_of(const struct plan *p, const struct shape *s)
 {
-    return s->runs > 1 ? s->span * s->rows : p->m->row_ptr[s->first + s->rows] - p->m->row_ptr[s->first];
+    return s->intervals > 1 ? s->span * s->rows : p->m->row_ptr[s->first + s->rows] - p->m->row_ptr[s->first];
 }
 
-static double total_runs(struct plan *p, double run_share)
+static double total_intervals(struct plan *p, double interval_share)
 {
-    p->run_share = run_share;
-    return total(p, runs_of);
+    p->interval_share = interval_share;
+    return total(p, intervals_of);
 }
 
 static double total_span(struct plan *p, double span)
@@ -209,16 +214,16 @@ static int64_t reflect(double x, int64_t range)
 static struct shape place_chain(const struct plan *p, int64_t chain)
 {
     struct shape s = shape_of(p, chain);
-    if (s.runs == 0)
+    if (s.intervals == 0)
         return s;
-    const double u = random_unit(random_bits(p->seed, STREAM_PLACES, (uint64_t)s.first));
+    const double u = random_uniform(random_bits(p->seed, STREAM_PLACES, (uint64_t)s.first));
     const double cols = (double)p->m->cols, middle = (double)s.first + (double)s.rows / 2;
     s.place = reflect(middle * cols / (double)p->m->rows - (double)s.span / 2 + (u - 0.5) * p->twin->bw_frac * cols,
                       p->m->cols - s.span);
     /* the golden ratio spreads them evenly */
-    s.step = (int64_t)((double)s.runs * 0.61803398874989485);
-    while (s.runs > 1 && greatest_common_divisor(s.runs, s.step) != 1)
-        s.step++;
+    s.stride = (int64_t)((double)s.intervals * 0.61803398874989485);
+    while (s.intervals > 1 && greatest_common_divisor(s.intervals, s.stride) != 1)
+        s.stride++;
     return s;
 }
 
@@ -229,34 +234,34 @@ static inline int64_t row_place(const struct plan *p, const struct shape *s, int
     return min_i64(s->place + (int64_t)(slope < 1 ? moved * slope : moved), p->m->cols - s->span);
 }
 
-/* Each row leaves room for the runs of the longest row and a column between runs, so that the rows
+/* Each row leaves room for the intervals of the longest row and a column between intervals, so that the rows
  * of a chain match. The other columns of the span are distributed over the gaps. */
 static void fill_row(const struct plan *p, const struct shape *s, int64_t row, int32_t *col)
 {
-    const int64_t length = length_of(p->m, row), each = length / s->runs, more = length % s->runs;
-    const int64_t room_each = s->longest / s->runs, room_more = s->longest % s->runs;
-    const int64_t spare = s->span - s->longest - (s->runs - 1);
-    const double spare_a_gap = s->runs > 1 ? (double)spare / (double)(s->runs - 1) : 0;
+    const int64_t length = length_of(p->m, row), each = length / s->intervals, more = length % s->intervals;
+    const int64_t room_each = s->longest / s->intervals, room_more = s->longest % s->intervals;
+    const int64_t spare = s->span - s->longest - (s->intervals - 1);
+    const double spare_a_gap = s->intervals > 1 ? (double)spare / (double)(s->intervals - 1) : 0;
     int64_t at = row_place(p, s, row), number = 0;
-    for (int64_t j = 0; j < s->runs; j++) {
+    for (int64_t j = 0; j < s->intervals; j++) {
         int64_t gap = j == 0 ? 0 : spare;
-        if (j > 0 && j < s->runs - 1) {
-            const uint64_t bits = random_bits(p->seed ^ STREAM_RUNS, (uint64_t)s->first, (uint64_t)j);
-            gap = (int64_t)(spare_a_gap * ((double)j - 0.5 + random_unit(bits)));
+        if (j > 0 && j < s->intervals - 1) {
+            const uint64_t bits = random_bits(p->seed ^ STREAM_INTERVALS, (uint64_t)s->first, (uint64_t)j);
+            gap = (int64_t)(spare_a_gap * ((double)j - 0.5 + random_uniform(bits)));
         }
         const int64_t entries = each + (number < more);
         for (int64_t k = 0; k < entries; k++)
             *col++ = (int32_t)(at + gap + k);
         at += room_each + (number < room_more) + 1;
-        number += s->step;
-        number -= number >= s->runs ? s->runs : 0;
+        number += s->stride;
+        number -= number >= s->intervals ? s->intervals : 0;
     }
 }
 
 static void fill_chain(const struct plan *p, int64_t chain, int32_t *all)
 {
     const struct shape s = place_chain(p, chain);
-    for (int64_t row = s.first; s.runs > 0 && row < s.first + s.rows; row++) {
+    for (int64_t row = s.first; s.intervals > 0 && row < s.first + s.rows; row++) {
         const int64_t length = length_of(p->m, row);
         int32_t *const col = all + p->m->row_ptr[row];
         if (row == s.first || length != length_of(p->m, row - 1)) {
@@ -279,7 +284,7 @@ static double chance_share(const struct plan *p, int32_t *room)
     double sum = 0;
     for (int64_t c = 0; c + 1 < p->chains; c += stride) {
         const struct shape s = place_chain(p, c), t = place_chain(p, c + 1);
-        if (s.runs == 0 || t.runs == 0)
+        if (s.intervals == 0 || t.intervals == 0)
             continue;
         fill_row(p, &s, s.first + s.rows - 1, room);
         fill_row(p, &t, t.first, next_room);
@@ -297,7 +302,7 @@ static int64_t count_filled_chains(const struct plan *p)
     return filled;
 }
 
-/* Finds the number of chains, runs and span for the requested figures. got: the figures reached. */
+/* Finds the number of chains, intervals and span for the requested figures. got: the figures reached. */
 static void calibrate(struct plan *p, int32_t *room, struct twin *got)
 {
     const struct twin *const twin = p->twin;
@@ -307,10 +312,10 @@ static void calibrate(struct plan *p, int32_t *room, struct twin *got)
     for (int round = 0; round < ROUNDS; round++) {
         const double ends = (double)p->filled * fmin(1, (1 - twin->cross_row_similarity) / fmax(1 - chance, 1e-3));
         cut_chains(p, p->filled > begun ? (ends - (double)begun) / (double)(p->filled - begun) : 0);
-        const double runs = solve(total_runs, p, 0, 1, nnz * (1 - twin->avg_neighbours / 2));
+        const double intervals = solve(total_intervals, p, 0, 1, nnz * (1 - twin->avg_neighbours / 2));
         const double span = solve(total_span, p, 0, 2 * (double)twin->cols, twin->bw_frac * cells);
         chance = chance_share(p, room);
-        got->avg_neighbours = 2 * (1 - runs / nnz);
+        got->avg_neighbours = 2 * (1 - intervals / nnz);
         got->bw_frac = span / cells;
         got->cross_row_similarity = 1 - (double)count_filled_chains(p) / (double)p->filled * (1 - chance);
         if (round > 0 &&

@@ -14,15 +14,15 @@
 #include "formats/generate/random.h"
 #include "formats/generate/twin.h"
 
-enum { STREAM_GROUPS = 0x67727073 }; /* of random.h: order of the groups */
+enum { STREAM_CLUSTERS = 0x67727073 }; /* of random.h: order of the clusters */
 
 enum {
     /* ranks at either end that are evaluated one by one, because they have most of the squares */
     SINGLES = 512,
-    STRATA = 2048,    /* strata of the other ranks */
-    BISECTIONS = 44,  /* to 2^-44 of the interval */
-    TAIL_MOST = 4096, /* rows of the tail, at most */
-    GROUP_MOST = 4096 /* rows of similar length in a group, at most */
+    STRATA = 2048,      /* strata of the other ranks */
+    BISECTIONS = 44,    /* to 2^-44 of the interval */
+    TAIL_MOST = 4096,   /* rows of the tail, at most */
+    CLUSTER_MOST = 4096 /* rows of similar length in a cluster, at most */
 };
 static const double BODY_CV =
     1.0; /* limit of the body's standard deviation over its mean, if a tail can supply the rest */
@@ -219,32 +219,32 @@ static void correct_sum(const struct twin *twin, int32_t *by_rank)
     }
 }
 
-/* Size of a group of rows of similar length: about four times the number of consecutive rows with
+/* Size of a cluster of rows of similar length: about four times the number of consecutive rows with
  * the same columns. */
-static int64_t group_rows(const struct twin *twin)
+static int64_t cluster_rows(const struct twin *twin)
 {
-    const double s = twin->cross_row_similarity, wanted = s < 1 ? 4 * s / (1 - s) : GROUP_MOST;
-    return max_i64(1, wanted < GROUP_MOST ? (int64_t)ceil(wanted) : GROUP_MOST);
+    const double s = twin->cross_row_similarity, wanted = s < 1 ? 4 * s / (1 - s) : CLUSTER_MOST;
+    return max_i64(1, wanted < CLUSTER_MOST ? (int64_t)ceil(wanted) : CLUSTER_MOST);
 }
 
 spmv_status twin_lengths(spmv_context *ctx, const struct twin *twin, uint64_t seed, int64_t *length)
 {
     spmv_status st = SPMV_OK;
-    const int64_t size = group_rows(twin), groups = ceil_divide(twin->rows, size);
+    const int64_t size = cluster_rows(twin), clusters = ceil_divide(twin->rows, size);
     int32_t *by_rank = NULL;
     int64_t *order = NULL, row = 0;
     TRY(host_alloc(ctx, twin->rows * (int64_t)sizeof *by_rank, "row lengths of a twin", (void **)&by_rank));
-    TRY(host_alloc(ctx, groups * (int64_t)sizeof *order, "order of a twin's rows", (void **)&order));
+    TRY(host_alloc(ctx, clusters * (int64_t)sizeof *order, "order of a twin's rows", (void **)&order));
     fill_ranks(ctx, twin, by_rank);
     correct_sum(twin, by_rank);
     /* Knuth, "The Art of Computer Programming" vol. 2, 3.4.2, algorithm P */
-    for (int64_t g = 0; g < groups; g++) {
-        const int64_t other = (int64_t)random_below(random_bits(seed, STREAM_GROUPS, (uint64_t)g), (uint64_t)g + 1);
+    for (int64_t g = 0; g < clusters; g++) {
+        const int64_t other = (int64_t)random_below(random_bits(seed, STREAM_CLUSTERS, (uint64_t)g), (uint64_t)g + 1);
         if (other < g)
             order[g] = order[other];
         order[other] = g;
     }
-    for (int64_t g = 0; g < groups; g++)
+    for (int64_t g = 0; g < clusters; g++)
         for (int64_t rank = order[g] * size; rank < min_i64((order[g] + 1) * size, twin->rows); rank++)
             length[row++] = by_rank[rank];
 done:

@@ -52,7 +52,7 @@ typedef struct spmv_preconditioner_options {
                    such as displacements; they stay in one aggregate. SPMV_ERROR_SIZE: not a
                    multiple. */
     int degree; /* chebyshev: products per application, 0 to 100; default -1: 4. amg: products of a
-                   smoother, 1 to 100; default -1: 2. fsai: the most steps of the search for the
+                   smoother, 1 to 100; default -1: 2 or 3, see below. fsai: the most steps of the search for the
                    pattern of a row, of up to 4 entries each, 0 to 8 (more count as 8); default -1: 8 */
     int steps;  /* chebyshev: steps of the eigenvalue estimate, 1 to 1000; default 0: 20 */
 
@@ -161,7 +161,11 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 aggregate has k columns,
  *                 which are made orthonormal. Where coefficients jump, P is classical interpolation
  *                 instead (8), unless options.near_null is given. The next matrix is P'AP. The
- *                 smoother is options.degree steps of the Chebyshev iteration for D^-1 A. A matrix
+ *                 smoother is options.degree steps of the Chebyshev iteration for E^-1 A, whose
+ *                 eigenvalues are at most 1: e_i = sum_j |a_ij| w_j / w_i with w_i =
+ *                 sum_j |a_ij| / a_ii; with k > 1 vectors E is the diagonal. Default: 2; for k = 1
+ *                 and aggregates 3 on all levels but the first, and there too if some e_i is above
+ *                 2.25 a_ii. The correction P e is multiplied by 1.2, unless P is classical. A matrix
  *                 of at most 400 rows is inverted, unless that takes more than 100 multiplications
  *                 for each entry of A and another level can follow. Under vectors of f64 the hierarchy is in f32 where
  *                 that is precise enough (info.layout). For a singular positive semidefinite matrix,

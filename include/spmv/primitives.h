@@ -311,7 +311,7 @@ SPMV_API spmv_status spmv_map_scan(spmv_context *ctx, spmv_function function, sp
 typedef struct spmv_pieces_options {
     size_t size; /* sizeof(spmv_pieces_options), set by spmv_pieces_options_init */
 
-    /* cuda: bytes of a piece, rounded down to units of 2^20 elements, at least one. Three pieces
+    /* cuda: bytes of a piece, rounded down to a multiple of 2^20 elements, at least 2^20. Three pieces
      * are on the device at a time, and up to six in page-locked host memory. Halved while the
      * device has no room for them. Default 0: 8 MiB. Results do not depend on it. */
     int64_t piece_bytes;
@@ -333,7 +333,7 @@ SPMV_API void spmv_pieces_options_init(spmv_pieces_options *options, size_t size
  *
  * Aliasing: host_out may equal host_in; no other overlap.
  * Further errors: SPMV_CANCELLED.
- * Determinism: on cuda the array is scanned unit by unit (2^20 elements) from left to right, so the
+ * Determinism: on cuda the array is scanned 2^20 elements at a time from left to right, so the
  * bits do not depend on piece_bytes. If the operator rounds, they may differ from those of
  * spmv_scan. */
 SPMV_API spmv_status spmv_scan_host(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type,

@@ -303,7 +303,8 @@ typedef struct spmv_solver_options {
  *   - For cg and gmres, two preconditioners may race: which one goes on is found from the residuals
  *     and from counted work (docs/preconditioners.md). minres races likewise against gmres with
  *     ilut. The solver remembers the one that wins.
- *     Several right-hand sides that are solved together do not race.
+ *     Several right-hand sides that are solved together race together: the largest residual and the
+ *     largest tolerance count.
  *   - If the solver stagnates, breaks down or, after 2000 iterations, is predicted to need more than
  *     4000 others (on cuda 40,000), gmres goes on with "ilut", then with "ilut" of more fill-in. If
  *     neither can be made or helps, a solver that had not ended gets the rest of the iterations.

@@ -3,7 +3,7 @@
  * idea      n is divided into at most 2048 chunks of neighbouring tiles. One block counts the kept
  *           elements of its chunk; then one block per chunk adds the counts before its own and
  *           writes tile after tile. In a tile a thread holds compact_steps packs of 16 bytes, a
- *           warp a run of the tile. The counts of a lane's packs are the bytes of one word, so one
+ *           warp a range of the tile. The counts of a lane's packs are the bytes of one word, so one
  *           scan per warp ranks them all. The kept elements are collected in shared memory in order
  *           and written from there with coalesced accesses.
  * work      2 n

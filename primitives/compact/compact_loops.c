@@ -6,7 +6,7 @@
 #include "core/loops/host_tiles.h"
 #include "core/loops/ops.h"
 
-int64_t compact_count_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end)
+int64_t compact_count_range(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end)
 {
     uint8_t room[HOST_TILE];
     const uint8_t *const flags = filter_flags(filter, type, in, begin, end, room);
@@ -19,8 +19,8 @@ int64_t compact_count_part(const struct filter *filter, spmv_type type, const vo
 #define TEMPLATE "primitives/compact/compact_typed.h"
 #include "core/each/each_type.h"
 
-int64_t compact_write_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
-                           void *out)
+int64_t compact_write_range(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
+                            void *out)
 {
     static int64_t (*const write[SPMV_TYPE_LIMIT])(const void *, const uint8_t *, int64_t, int64_t, void *) =
         TYPE_TABLE(write);
@@ -28,8 +28,8 @@ int64_t compact_write_part(const struct filter *filter, spmv_type type, const vo
     return write[type](in, filter_flags(filter, type, in, begin, end, room), begin, end, out);
 }
 
-void compact_map_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
-                      int64_t *numbers)
+void compact_map_range(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
+                       int64_t *numbers)
 {
     uint8_t room[HOST_TILE];
     const uint8_t *const flags = filter_flags(filter, type, in, begin, end, room);

@@ -7,14 +7,14 @@
 #include "core/loops/filter.h"
 
 /* The number of elements begin <= i < end that the filter takes; end - begin <= HOST_TILE. */
-int64_t compact_count_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end);
+int64_t compact_count_range(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end);
 
 /* Writes those elements to out, in order. Returns their number. */
-int64_t compact_write_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
-                           void *out);
+int64_t compact_write_range(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
+                            void *out);
 
 /* numbers[i] = 1 if the filter takes element i, else 0. */
-void compact_map_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
-                      int64_t *numbers);
+void compact_map_range(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
+                       int64_t *numbers);
 
 #endif

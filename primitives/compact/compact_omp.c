@@ -27,15 +27,15 @@ static void count_tile(void *state, int64_t tile)
 {
     const struct compact_job *job = state;
     const struct range r = tile_range(tile, job->n);
-    job->kept.number[tile] = compact_count_part(job->filter, job->type, job->in, r.begin, r.end);
+    job->kept.number[tile] = compact_count_range(job->filter, job->type, job->in, r.begin, r.end);
 }
 
 static void write_tile(void *state, int64_t tile)
 {
     const struct compact_job *job = state;
     const struct range r = tile_range(tile, job->n);
-    compact_write_part(job->filter, job->type, job->in, r.begin, r.end,
-                       element_out(job->out, spmv_type_size(job->type), job->kept.number[tile]));
+    compact_write_range(job->filter, job->type, job->in, r.begin, r.end,
+                        element_out(job->out, spmv_type_size(job->type), job->kept.number[tile]));
 }
 
 spmv_status compact_omp(spmv_context *ctx, const struct filter *filter, spmv_type type, const void *in, void *out,
@@ -52,7 +52,7 @@ static void map_tile(void *state, int64_t tile)
 {
     const struct compact_job *job = state;
     const struct range r = tile_range(tile, job->n);
-    compact_map_part(job->filter, job->type, job->in, r.begin, r.end, job->numbers);
+    compact_map_range(job->filter, job->type, job->in, r.begin, r.end, job->numbers);
 }
 
 spmv_status filter_map_omp(spmv_context *ctx, const struct filter *filter, spmv_type type, const void *in,

@@ -37,7 +37,7 @@ spmv_status filter_map_ref(spmv_context *ctx, const struct filter *filter, spmv_
     (void)ctx;
     for (int64_t t = 0; t < tiles_of(n); t++) {
         const struct range r = tile_range(t, n);
-        compact_map_part(filter, type, in, r.begin, r.end, numbers);
+        compact_map_range(filter, type, in, r.begin, r.end, numbers);
     }
     numbers[n] = 0;
     return SPMV_OK;

@@ -28,7 +28,7 @@ DEFINE_OUTPUTS(ranks_64, int64_t, e->rank, j - first)
 #define ROW(NAME, name, value, T, CLASS, ARG) [value] = copies_##name,
 static outputs_loop *const copies[SPMV_TYPE_LIMIT] = {SPMV_TYPES(ROW, )};
 
-static void expand_part(const struct expansion *e, int64_t i, int64_t from, int64_t to)
+static void expand_range(const struct expansion *e, int64_t i, int64_t from, int64_t to)
 {
     if (e->out != NULL)
         copies[e->type](e, i, from, to);
@@ -40,7 +40,7 @@ static void expand_part(const struct expansion *e, int64_t i, int64_t from, int6
 
 void expand_elements(const struct expansion *e, int64_t begin, int64_t end)
 {
-    expand_part(e, begin, e->offsets[begin], min_i64(e->offsets[end], e->total));
+    expand_range(e, begin, e->offsets[begin], min_i64(e->offsets[end], e->total));
 }
 
 /* The element of output j: the last one that starts at j or before. */
@@ -60,5 +60,5 @@ static int64_t element_of(const struct expansion *e, int64_t j)
 void expand_outputs(const struct expansion *e, int64_t begin, int64_t end)
 {
     if (begin < end)
-        expand_part(e, element_of(e, begin), begin, end);
+        expand_range(e, element_of(e, begin), begin, end);
 }

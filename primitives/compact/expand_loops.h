@@ -1,4 +1,4 @@
-/* The loops of generalised compact over a part of the elements or of the outputs, shared by the
+/* The loops of generalised compact over a range of the elements or of the outputs, shared by the
  * host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,4 +1,4 @@
-/* The loop of gather over a part of the index, for every type and both index widths, shared by the
+/* The loop of gather over a range of the index, for every type and both index widths, shared by the
  * host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -12,12 +12,12 @@
 #include "core/each/each_predicate.h"
 #undef TEMPLATE
 
-static move_part *const table[SPMV_TYPE_LIMIT] = TYPE_TABLE(gather);
+static move_range *const table[SPMV_TYPE_LIMIT] = TYPE_TABLE(gather);
 #define ENTRY(pair) gather_if_##pair
-static move_part *const if_table[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = PREDICATE_TABLE;
+static move_range *const if_table[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = PREDICATE_TABLE;
 #undef ENTRY
 
-void gather_part(const struct move *m, int64_t from, int64_t to)
+void gather_range(const struct move *m, int64_t from, int64_t to)
 {
     const struct filter *const f = m->filter;
     if (f == NULL || f->mask != NULL)

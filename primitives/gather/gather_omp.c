@@ -5,6 +5,6 @@
 
 spmv_status gather_omp(spmv_context *ctx, const struct move *move)
 {
-    move_in_tiles(ctx, move, gather_part);
+    move_in_tiles(ctx, move, gather_range);
     return SPMV_OK;
 }

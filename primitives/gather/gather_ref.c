@@ -6,6 +6,6 @@
 spmv_status gather_ref(spmv_context *ctx, const struct move *move)
 {
     (void)ctx;
-    move_serially(move, gather_part);
+    move_serially(move, gather_range);
     return SPMV_OK;
 }

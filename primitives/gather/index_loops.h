@@ -1,4 +1,4 @@
-/* The loop of the index check over a part of the index, shared by the host backends.
+/* The loop of the index check over a range of the index, shared by the host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef INDEX_LOOPS_H

@@ -63,25 +63,25 @@ spmv_status move_if(spmv_context *ctx, const char *caller, enum move_kind kind, 
 
 struct move_job {
     const struct move *move;
-    move_part *part;
+    move_range *range;
 };
 
 static void move_tile(void *state, int64_t tile)
 {
     const struct move_job *job = state;
     const struct range r = tile_range(tile, job->move->n);
-    job->part(job->move, r.begin, r.end);
+    job->range(job->move, r.begin, r.end);
 }
 
-void move_serially(const struct move *move, move_part *part)
+void move_serially(const struct move *move, move_range *range)
 {
-    struct move_job job = {.move = move, .part = part};
+    struct move_job job = {.move = move, .range = range};
     for (int64_t tile = 0; tile < tiles_of(move->n); tile++)
         move_tile(&job, tile);
 }
 
-void move_in_tiles(const spmv_context *ctx, const struct move *move, move_part *part)
+void move_in_tiles(const spmv_context *ctx, const struct move *move, move_range *range)
 {
-    struct move_job job = {.move = move, .part = part};
+    struct move_job job = {.move = move, .range = range};
     tiles_each(ctx, tiles_of(move->n), move_tile, &job);
 }

@@ -1,4 +1,4 @@
-/* Shared by gather and scatter: the public fronts, and for the host backends the loops over parts
+/* Shared by gather and scatter: the public fronts, and for the host backends the loops over ranges
  * of the index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -18,12 +18,12 @@ spmv_status move_if(spmv_context *ctx, const char *caller, enum move_kind kind, 
                     spmv_predicate predicate, int when, const void *host_scalar);
 
 /* The loop for from <= i < to; with a filter, to - from <= HOST_TILE. */
-typedef void move_part(const struct move *move, int64_t from, int64_t to);
-move_part gather_part;
-move_part scatter_part;
+typedef void move_range(const struct move *move, int64_t from, int64_t to);
+move_range gather_range;
+move_range scatter_range;
 
-/* Runs the parts of a move one after the other, or distributes them over the threads of a team. */
-void move_serially(const struct move *move, move_part *part);
-void move_in_tiles(const spmv_context *ctx, const struct move *move, move_part *part);
+/* Runs the ranges of a move one after the other, or distributes them over the threads of a team. */
+void move_serially(const struct move *move, move_range *range);
+void move_in_tiles(const spmv_context *ctx, const struct move *move, move_range *range);
 
 #endif

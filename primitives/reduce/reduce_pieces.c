@@ -1,7 +1,7 @@
 /* reduce of a host array that may exceed the context's memory: in pieces, from left to right.
  *
- * A unit of a piece is reduced together with the cell before it, which holds the carry. The result
- * is stored in the unit's last cell, which is no longer needed and is the carry of the next unit.
+ * A grain of a piece is reduced together with the cell before it, which holds the carry. The result
+ * is stored in the grain's last cell, which is no longer needed and is the carry of the next grain.
  * See scan_pieces.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -11,13 +11,13 @@
 static spmv_status run(spmv_context *ctx, const struct host_pass *p, void *cells, void *spare, int64_t n)
 {
     spmv_status st = SPMV_OK;
-    for (int64_t begin = 0; begin < n && st == SPMV_OK; begin += PIECE_UNIT) {
-        const int64_t count = min_i64(n - begin, PIECE_UNIT);
-        char *const unit = (char *)cells + begin * p->size;
+    for (int64_t begin = 0; begin < n && st == SPMV_OK; begin += PIECE_GRAIN) {
+        const int64_t count = min_i64(n - begin, PIECE_GRAIN);
+        char *const grain = (char *)cells + begin * p->size;
         /* the result must not overlap the input; a scan of one element copies it, for every type */
-        st = spmv_reduce(ctx, p->op, p->type, unit, spare, count + 1);
+        st = spmv_reduce(ctx, p->op, p->type, grain, spare, count + 1);
         if (st == SPMV_OK)
-            st = spmv_scan(ctx, SPMV_INCLUSIVE, p->op, p->type, spare, unit + count * p->size, 1);
+            st = spmv_scan(ctx, SPMV_INCLUSIVE, p->op, p->type, spare, grain + count * p->size, 1);
     }
     return st;
 }

@@ -2,7 +2,7 @@
  *
  * Both kinds are the inclusive scan of the cells carry, x_0, x_1, ..., x_{m-1}: the inclusive
  * results start after the carry, the exclusive ones one cell earlier, and the last cell is the next
- * carry. A piece of several units is scanned unit by unit, each starting with the last cell of the
+ * carry. A piece of several grains is scanned grain by grain, each starting with the last cell of the
  * one before. So carries need no extra pass: n operations, and 2 n v bytes moved on the device
  * besides the copies. The transfers take most of the time.
  * Source: G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.2
@@ -16,9 +16,9 @@ static spmv_status run(spmv_context *ctx, const struct host_pass *p, void *cells
 {
     (void)spare;
     spmv_status st = SPMV_OK;
-    for (int64_t begin = 0; begin < n && st == SPMV_OK; begin += PIECE_UNIT) {
-        char *const unit = (char *)cells + begin * p->size;
-        st = spmv_scan(ctx, SPMV_INCLUSIVE, p->op, p->type, unit, unit, min_i64(n - begin, PIECE_UNIT) + 1);
+    for (int64_t begin = 0; begin < n && st == SPMV_OK; begin += PIECE_GRAIN) {
+        char *const grain = (char *)cells + begin * p->size;
+        st = spmv_scan(ctx, SPMV_INCLUSIVE, p->op, p->type, grain, grain, min_i64(n - begin, PIECE_GRAIN) + 1);
     }
     return st;
 }

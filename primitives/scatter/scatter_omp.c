@@ -6,6 +6,6 @@
 
 spmv_status scatter_omp(spmv_context *ctx, const struct move *move)
 {
-    move_in_tiles(ctx, move, scatter_part);
+    move_in_tiles(ctx, move, scatter_range);
     return SPMV_OK;
 }

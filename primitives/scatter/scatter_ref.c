@@ -6,6 +6,6 @@
 spmv_status scatter_ref(spmv_context *ctx, const struct move *move)
 {
     (void)ctx;
-    move_serially(move, scatter_part);
+    move_serially(move, scatter_range);
     return SPMV_OK;
 }

@@ -5,13 +5,13 @@
 #include "primitives/map/map_1_packs.cuh"
 #include "primitives/segscan/segscan_5_lookback.cuh"
 
-enum { FLAGS_RUN = 32 * block_threads }; /* flags of a block */
+enum { FLAGS_TILE = 32 * block_threads }; /* flags of a block */
 
 static __global__ void __launch_bounds__(block_threads) flags_pack(const uint8_t *flags, uint32_t *bits, int64_t n)
 {
-    const int64_t stride = (int64_t)gridDim.x * FLAGS_RUN;
-    for (int64_t begin = (int64_t)blockIdx.x * FLAGS_RUN; begin < n; begin += stride) {
-        const int valid = tile_valid(begin, n, FLAGS_RUN);
+    const int64_t stride = (int64_t)gridDim.x * FLAGS_TILE;
+    for (int64_t begin = (int64_t)blockIdx.x * FLAGS_TILE; begin < n; begin += stride) {
+        const int valid = tile_valid(begin, n, FLAGS_TILE);
         const unsigned word = load_flags(flags, begin, valid);
         if (32 * (int)threadIdx.x < valid)
             bits[begin / 32 + threadIdx.x] = word;
@@ -40,7 +40,7 @@ struct map_of_bits {
 extern "C" spmv_status flags_pack_cuda(spmv_context *ctx, const uint8_t *flags, uint32_t *bits, int64_t n)
 {
     return on_device(ctx, [=] {
-        return launch(ctx, "flags_pack", grid_for(n, FLAGS_RUN), block_threads, flags_pack, flags, bits, n);
+        return launch(ctx, "flags_pack", grid_for(n, FLAGS_TILE), block_threads, flags_pack, flags, bits, n);
     });
 }
 

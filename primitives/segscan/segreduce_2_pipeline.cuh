@@ -4,7 +4,7 @@
  *           finds for every tile the number of segments closed before it, which determines its
  *           elements and segment ends. In the second launch, which starts while the first one
  *           finishes, the warps have the roles of scan, rung 6 (pipeline.cuh), and the copy engine
- *           loads elements and ends into shared memory. Groups of takers process tiles in turn: a
+ *           loads elements and ends into shared memory. Teams of takers process tiles in turn: a
  *           thread finds its place by a binary search (merge path), walks its steps once, and
  *           writes a result at each closing except its first, which needs the open value of earlier
  *           threads. The results take the place of the ends. Only the tile's first closing waits
@@ -27,10 +27,10 @@
 #include "device/segments.cuh"
 
 /* Bytes: of elements or ends per thread and tile. The number of cells is odd, so that neighbouring
- * threads have few bank conflicts. Groups: of threads that walk, each in its own tile. Buffers: at
+ * threads have few bank conflicts. Teams: of threads that walk, each in its own tile. Buffers: at
  * most so many in the ring. */
-template <int Bytes, int Groups, int Buffers = CHAIN_HELD> struct merge_shape {
-    static constexpr int bytes = Bytes, groups = Groups, buffers = Buffers;
+template <int Bytes, int Teams, int Buffers = CHAIN_HELD> struct merge_shape {
+    static constexpr int bytes = Bytes, teams = Teams, buffers = Buffers;
 };
 using segreduce_2_shape = merge_shape<124, 3>;
 
@@ -42,22 +42,22 @@ template <typename Shape> constexpr int64_t merge_items(int64_t cell)
     return (Shape::bytes / cell - 1) | 1;
 }
 
-/* A run of an array in a buffer. It starts where a line of the last-level cache starts, both in
+/* A range of an array in a buffer. It starts where a line of the last-level cache starts, both in
  * memory and in the buffer. From another start, the engine requests each line twice. */
-struct engine_run {
+struct engine_range {
     enum { LINE = 128 };
     int64_t from;    /* address, a multiple of 16 */
-    int bytes, skip; /* bytes: a multiple of 16; the first skip bytes do not belong to the run */
+    int bytes, skip; /* bytes: a multiple of 16; the first skip bytes do not belong to the range */
 
-    template <typename T> static __device__ engine_run of(const T *array, int64_t first, int64_t count)
+    template <typename T> static __device__ engine_range of(const T *array, int64_t first, int64_t count)
     {
         const int64_t begin = (int64_t)(array + first), end = (int64_t)(array + first + count);
         const int64_t line = begin & ~(int64_t)(LINE - 1);
-        engine_run run;
-        run.from = line >= (int64_t)array ? line : begin & ~(int64_t)15;
-        run.skip = (int)(begin - run.from);
-        run.bytes = count > 0 ? (int)(((end + 15) & ~(int64_t)15) - run.from) : 0;
-        return run;
+        engine_range range;
+        range.from = line >= (int64_t)array ? line : begin & ~(int64_t)15;
+        range.skip = (int)(begin - range.from);
+        range.bytes = count > 0 ? (int)(((end + 15) & ~(int64_t)15) - range.from) : 0;
+        return range;
     }
 
     /* The first start of a line that is not before byte number `bytes` of a buffer. */
@@ -72,9 +72,9 @@ template <typename T, typename P, typename Shape> struct merge_tile {
     static constexpr int items = (int)merge_items<Shape>(cell);
     static_assert(items <= 32, "a word of bits a thread");
     static constexpr int size = block_threads * items;
-    /* Both runs start with a line and end at a multiple of 16 bytes, so they need extra space. The
+    /* Both ranges start with a line and end at a multiple of 16 bytes, so they need extra space. The
      * results take the place of the ends. */
-    static constexpr int buffer_bytes = size * cell + 3 * engine_run::LINE + 32;
+    static constexpr int buffer_bytes = size * cell + 3 * engine_range::LINE + 32;
 
     static int64_t count(int64_t steps)
     {
@@ -194,7 +194,7 @@ template <typename Op, typename P, typename Shape> struct merge_memory {
     using T = typename Op::type;
     using fold = chain_segmented<Op>;
     using tile = merge_tile<T, P, Shape>;
-    struct alignas(engine_run::LINE) buffer {
+    struct alignas(engine_range::LINE) buffer {
         unsigned char bytes[tile::buffer_bytes];
     };
     static constexpr int MOST = CHAIN_HELD - MERGE_WAITING;
@@ -229,7 +229,7 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
     using fold = chain_segmented<Op>;
     using memory = merge_memory<Op, P, Shape>;
     using tile = merge_tile<T, P, Shape>;
-    static constexpr int TAKERS = Shape::groups, FINISHERS = 0, BUFFERS = memory::BUFFERS;
+    static constexpr int TAKERS = Shape::teams, FINISHERS = 0, BUFFERS = memory::BUFFERS;
     static constexpr bool ENGINE_STORES = false, LOADS_APART = true; /* the place of a tile is read from memory */
 
     pipeline_state<fold, BUFFERS> &m;
@@ -263,13 +263,13 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
         s.element = begin - s.closed;
         s.closing = (int)(starts[number + 1] - s.closed);
         s.taking = tile_valid(begin, closings.n + closings.count, tile::size) - s.closing;
-        const engine_run in = engine_run::of(from, s.element, s.taking),
-                         ends_in = engine_run::of(ends, s.closed, s.closing);
+        const engine_range in = engine_range::of(from, s.element, s.taking),
+                           ends_in = engine_range::of(ends, s.closed, s.closing);
         /* the engine reads no byte beyond the arrays */
         s.by_engine = number + 1 < tiles && in.from + in.bytes <= (int64_t)(from + closings.n) &&
                       ends_in.from + ends_in.bytes <= (int64_t)(ends + closings.count - 1);
         s.elements_at = s.by_engine ? in.skip : 0;
-        s.results_at = engine_run::line_from(s.by_engine ? in.bytes : s.taking * (int)sizeof(T));
+        s.results_at = engine_range::line_from(s.by_engine ? in.bytes : s.taking * (int)sizeof(T));
         s.ends_at = s.results_at + (s.by_engine ? ends_in.skip : 0);
         own.shares[buffer] = s;
         if (!s.by_engine) {
@@ -329,7 +329,7 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
         pipeline_arrive(&own.waits[slot]);
     }
 
-    /* Called by a group of takers that gets no further tile. */
+    /* Called by a team of takers that gets no further tile. */
     __device__ __forceinline__ void end(int index) const
     {
         await_cell(index);
@@ -357,14 +357,14 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
 };
 
 template <typename Op, typename P, typename Shape, typename Load, typename Store>
-__global__ void __launch_bounds__(pipeline_threads(Shape::groups, 0), 1)
+__global__ void __launch_bounds__(pipeline_threads(Shape::teams, 0), 1)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
                        [[maybe_unused]] segment_closings closings, [[maybe_unused]] const int64_t *starts,
                        [[maybe_unused]] chain<chain_segmented<Op>> tiles)
 {
 #if SPMV_HAVE_COPY_ENGINE
     using work = merge_work<Op, P, Shape, Load, Store>;
-    extern __shared__ __align__(engine_run::LINE) unsigned char dynamic_shared[];
+    extern __shared__ __align__(engine_range::LINE) unsigned char dynamic_shared[];
     auto &memory = *(typename work::memory *)dynamic_shared;
     work of_block = {memory.state,
                      memory,
@@ -401,7 +401,7 @@ spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, s
     const int blocks = count == 1 ? 1 : chain_blocks(ctx, 1, count);
     return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store>>(
         ctx, "segreduce_pipeline",
-        {blocks, pipeline_threads(Shape::groups, 0), (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
+        {blocks, pipeline_threads(Shape::teams, 0), (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
         closings, (const int64_t *)starts, tiles);
 }
 

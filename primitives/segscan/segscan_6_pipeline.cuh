@@ -19,7 +19,7 @@
 #include "primitives/scan/scan_6_pipeline.cuh"
 #include "primitives/segscan/segscan_5_lookback.cuh"
 
-/* 28 elements of 4 bytes per thread: their bits fit in one word. Two groups of takers, because they
+/* 28 elements of 4 bytes per thread: their bits fit in one word. Two teams of takers, because they
  * wait for positions. */
 using segscan_6_shape = pipeline_shape<7, 2>;
 
@@ -54,7 +54,7 @@ __device__ inline void warp_mark_words(const segment_starts &position, int64_t c
         if (taken < batches * warp_lanes)
             return;
         const int64_t last = position(cursor - 1);
-        if (position(cursor - warp_lanes) == last) /* a run of empty segments */
+        if (position(cursor - warp_lanes) == last) /* many empty segments */
             cursor = warp_lower_bound_near(position, position.count, cursor, last + 1);
     }
 }

@@ -6,7 +6,7 @@
  *           chunk again, tile by tile. An element's rank within a tile takes two steps: the lanes
  *           of a warp with the same digit find each other (match), and the warps' counts are
  *           scanned. The element is staged in shared memory by its rank, so the elements of one
- *           digit leave the block as one contiguous run.
+ *           digit leave the block as one contiguous range.
  * work      about 30 n per pass of 8 bits
  * depth     n / 2048 / 256 + log per pass
  * launches  5 per pass

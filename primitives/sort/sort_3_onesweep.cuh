@@ -1,6 +1,6 @@
 /* sort, rung 3: one sweep over the elements per digit.
  *
- * idea      one initial pass counts all digits, so the start of each digit's run in the output of
+ * idea      one initial pass counts all digits, so the start of each digit's range in the output of
  *           each pass is known. A pass is then one launch. A block counts the digits of its tile
  *           and publishes the counts. It ranks its elements, and meanwhile the counts of the tiles
  *           before it arrive. A thread per digit looks back over them to the nearest tile whose
@@ -63,7 +63,7 @@ struct tile_states {
 
 /* The scratch memory. */
 struct memory {
-    /* RADIX for each pass; then the start of each digit's run */
+    /* RADIX for each pass; then the start of each digit's range */
     unsigned long long *counts;
     /* the starts of the second and later launches of a pass, RADIX, used alternately */
     unsigned long long *carry[2];
@@ -222,7 +222,7 @@ __device__ __forceinline__ void load_items(const Element *from, int first, int v
         item[k] = FULL || first + k * warp_lanes < valid ? from[first + k * warp_lanes] : Element(0);
 }
 
-/* The arrays of a pass. from: the start of each digit's run for the launch's first tile; next: for
+/* The arrays of a pass. from: the start of each digit's range for the launch's first tile; next: for
  * the first tile of the next launch. */
 template <typename Key, typename Value> struct moving {
     const Key *keys;

@@ -1,4 +1,4 @@
-/* sort, the definition: a stable merge sort of the elements' indices by their keys, from runs of
+/* sort, the definition: a stable merge sort of the elements' indices by their keys, from lists of
  * one upwards; then every element is copied to its place.
  *
  * Source: J. von Neumann, 1945; D. E. Knuth, TAOCP vol. 3, 2nd ed., section 5.2.4.
@@ -22,7 +22,7 @@ static uint64_t order_of(const struct sort_request *r, int64_t i)
     return order >> r->begin_bit & (bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX);
 }
 
-/* Merges the runs [begin, middle) and [middle, end) of from into to[begin] ... to[end-1]. Of equal
+/* Merges the lists [begin, middle) and [middle, end) of from into to[begin] ... to[end-1]. Of equal
  * keys, the left one comes first. */
 static void merge(const uint64_t *order, const int64_t *from, int64_t *to, int64_t begin, int64_t middle, int64_t end)
 {

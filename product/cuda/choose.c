@@ -115,9 +115,9 @@ static const char *long_pays(const struct facts *f)
 enum {
     /* At least one row in so many has the columns of the row before: otherwise a count is wasted. */
     GROUPS_LEAST_SAME = 3,
-    /* The least entries of a group on average: a team takes about as long to begin and end a group. */
+    /* The least entries of a group on average: a subwarp takes about as long to begin and end a group. */
     GROUPS_ENTRIES = 64,
-    /* The longest row has at most so many times the mean length, because a team has it alone. */
+    /* The longest row has at most so many times the mean length, because a subwarp has it alone. */
     GROUPS_MOST_TIMES = 16
 };
 
@@ -235,7 +235,7 @@ static const char *blocked_pays(const struct facts *f)
 const struct spmv_method cuda_methods[] = {
     {.name = "slices",
      .why = "neighbouring rows have the same offsets, which slices of rows store once",
-     .can = METHOD_MIXED | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS | METHOD_PARTS,
+     .can = METHOD_MIXED | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS | METHOD_SUBSETS,
      .suits = slices_suits,
      .pays = slices_pays,
      .prepare = slices_cuda_prepare,

@@ -97,7 +97,7 @@ static bool streams(const spmv_plan *plan, const struct plan_product *product)
 void tiles_omp_release(spmv_plan *plan)
 {
     const struct omp_tiles *tiles = plan->state;
-    context_free_all(plan->ctx, tiles->tile, tiles->stretch, tiles->col, tiles->group, tiles->place, tiles->spot,
+    context_free_all(plan->ctx, tiles->tile, tiles->stretch, tiles->col, tiles->bucket, tiles->place, tiles->spot,
                      tiles->code, tiles->head, tiles->tail, tiles->dots, tiles->share);
 }
 

@@ -15,18 +15,18 @@ struct position {
     int64_t row, k; /* the next row to finish, the next nonzero to take */
 };
 
-/* Rows that lie entirely in one tile are grouped in stretches. The kinds:
+/* Rows that lie entirely in one tile are arranged in stretches. The kinds:
  * - PLAIN: any rows.
  * - REGULAR: each row has the columns of the first row.
  * - REGULAR, SHIFTED: row i of the stretch has the columns of the first row, plus i.
- * - REGULAR, RUN: the columns of a row are consecutive.
+ * - REGULAR, CONSECUTIVE: the columns of a row are consecutive.
  * - SORTED: any rows, processed in order of their length.
  * - FORMED: rows of equal length, each in one of a few forms. */
 enum {
     STRETCH_PLAIN = 0,
     STRETCH_REGULAR = 1,
     STRETCH_SHIFTED = 2,
-    STRETCH_RUN = 4,
+    STRETCH_CONSECUTIVE = 4,
     STRETCH_SORTED = 8,
     STRETCH_FORMED = 16
 };
@@ -38,12 +38,12 @@ struct stretch {
      * begins */
     uint16_t begin;
     uint16_t kind;
-    uint16_t n;     /* REGULAR, FORMED: entries of a row; SORTED: number of groups */
+    uint16_t n;     /* REGULAR, FORMED: entries of a row; SORTED: number of buckets */
     uint16_t forms; /* FORMED: number of forms */
-    /* where its spots and codes (FORMED) or groups and places (SORTED) begin, counted from the
+    /* where its spots and codes (FORMED) or buckets and places (SORTED) begin, counted from the
      * tile's */
     union {
-        uint16_t spot, group;
+        uint16_t spot, bucket;
     };
     union {
         uint16_t code, place;
@@ -51,11 +51,11 @@ struct stretch {
 };
 
 /* The rows of a SORTED stretch that have n entries. */
-struct group {
+struct bucket {
     uint16_t n, rows;
 };
 
-/* One row of a group, counted from the tile's first whole row, and its first entry, counted from
+/* One row of a bucket, counted from the tile's first whole row, and its first entry, counted from
  * the tile's first entry. */
 struct place {
     uint16_t row, k;
@@ -107,8 +107,8 @@ struct tile {
     /* Where its 16-bit columns begin. A regular stretch keeps the columns of one row, a FORMED
      * stretch none. */
     int64_t col;
-    int64_t group, place; /* where the groups and places of its SORTED stretches begin */
-    int64_t spot, code;   /* where the spots and codes of its FORMED stretches begin */
+    int64_t bucket, place; /* where the buckets and places of its SORTED stretches begin */
+    int64_t spot, code;    /* where the spots and codes of its FORMED stretches begin */
     /* the bytes that the tiles before it read of the matrix and write of y */
     int64_t bytes;
     int32_t base;     /* subtracted from its 16-bit columns */
@@ -128,8 +128,8 @@ struct omp_tiles {
     struct tile *tile;       /* count + 1 */
     struct stretch *stretch; /* tile[count].stretch of them */
     uint16_t *col;           /* of narrow tiles: the columns less base */
-    struct group *group;     /* the groups of each stretch, shortest rows first */
-    struct place *place;     /* the rows of each group, in the order of the matrix */
+    struct bucket *bucket;   /* the buckets of each stretch, shortest rows first */
+    struct place *place;     /* the rows of each bucket, in the order of the matrix */
     struct spots *spot;      /* the forms of each stretch */
     uint8_t *code;           /* the form of each row */
     void *head, *tail;       /* count partial sums for each vector, of the plan's type */

@@ -131,12 +131,12 @@ static int follows(const int32_t *col, int64_t k, int64_t n, bool narrow)
     return STRETCH_REGULAR | (step == 1 ? STRETCH_SHIFTED : 0);
 }
 
-static int run_of(const int32_t *col, int64_t n)
+static int consecutive_of(const int32_t *col, int64_t n)
 {
     for (int64_t j = 1; j < n; j++)
         if (col[j] != (int64_t)col[0] + j)
             return 0;
-    return STRETCH_RUN;
+    return STRETCH_CONSECUTIVE;
 }
 
 static int64_t length_of(const spmv_csr *a, int64_t row)
@@ -150,9 +150,9 @@ struct look {
     int count;
     /* columns left unread in its regular stretches, and the rows of these */
     int64_t saved, regular;
-    int64_t formed;         /* entries of its formed stretches, which keep no columns */
-    int64_t spots, codes;   /* of its formed stretches */
-    int64_t groups, places; /* of its sorted stretches */
+    int64_t formed;          /* entries of its formed stretches, which keep no columns */
+    int64_t spots, codes;    /* of its formed stretches */
+    int64_t buckets, places; /* of its sorted stretches */
 };
 
 static void add_stretch(struct look *look, int64_t begin, int kind, int64_t n)
@@ -215,7 +215,7 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
         if (formed > row) {
             end = formed;
         } else if (pays) {
-            add_stretch(look, row - first, kind | run_of(a->col + k, n), n);
+            add_stretch(look, row - first, kind | consecutive_of(a->col + k, n), n);
             look->saved += saved;
             look->regular += end - row;
         } else {
@@ -263,12 +263,12 @@ static int64_t count_surprises(const spmv_csr *a, int64_t first, int64_t last)
     return surprises;
 }
 
-/* The number of groups of whole rows first ... last - 1 by length; 0 if sorting does not pay
+/* The number of buckets of whole rows first ... last - 1 by length; 0 if sorting does not pay
  * off. */
-static int64_t groups_of(const spmv_csr *a, int64_t first, int64_t last)
+static int64_t buckets_of(const spmv_csr *a, int64_t first, int64_t last)
 {
     uint16_t rows_of[TILE_WORK + 1];
-    int64_t groups = 0;
+    int64_t buckets = 0;
     if (last - first < LEAST_SORTED)
         return 0;
     const int64_t surprises = count_surprises(a, first, last);
@@ -281,8 +281,8 @@ static int64_t groups_of(const spmv_csr *a, int64_t first, int64_t last)
         return 0;
     const int64_t longest = count_lengths(a, first, last, rows_of);
     for (int64_t n = 0; n <= longest; n++)
-        groups += rows_of[n] != 0;
-    return 2 * surprises > pays.surprises_at_two * groups ? groups : 0;
+        buckets += rows_of[n] != 0;
+    return 2 * surprises > pays.surprises_at_two * buckets ? buckets : 0;
 }
 
 /* Turns plain stretches of a tile's whole rows first ... last - 1 into sorted ones where that pays
@@ -295,13 +295,13 @@ static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, stru
         struct stretch *stretch = &look->stretch[i];
         const int64_t begin = first + stretch->begin;
         const int64_t end = i + 1 < look->count ? first + stretch[1].begin : last;
-        const int64_t groups = stretch->kind == STRETCH_PLAIN ? groups_of(a, begin, end) : 0;
-        if (groups > 0) {
+        const int64_t buckets = stretch->kind == STRETCH_PLAIN ? buckets_of(a, begin, end) : 0;
+        if (buckets > 0) {
             stretch->kind = STRETCH_SORTED;
-            stretch->n = (uint16_t)groups;
-            stretch->group = (uint16_t)look->groups;
+            stretch->n = (uint16_t)buckets;
+            stretch->bucket = (uint16_t)look->buckets;
             stretch->place = (uint16_t)look->places;
-            look->groups += groups;
+            look->buckets += buckets;
             look->places += end - begin;
         }
     }
@@ -332,19 +332,19 @@ static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_
 static spmv_status keep_stretches(spmv_plan *plan, struct omp_tiles *tiles, const struct stretch *found)
 {
     spmv_status st = SPMV_OK;
-    int64_t stretches = 0, columns = 0, groups = 0, places = 0, spots = 0, codes = 0;
+    int64_t stretches = 0, columns = 0, buckets = 0, places = 0, spots = 0, codes = 0;
     for (int64_t t = 0; t <= tiles->count; t++) {
         struct tile *tile = &tiles->tile[t];
         const struct tile its = *tile;
         tile->stretch = stretches;
         tile->col = columns;
-        tile->group = groups;
+        tile->bucket = buckets;
         tile->place = places;
         tile->spot = spots;
         tile->code = codes;
         stretches += its.stretch;
         columns += its.col;
-        groups += its.group;
+        buckets += its.bucket;
         places += its.place;
         spots += its.spot;
         codes += its.code;
@@ -352,7 +352,7 @@ static spmv_status keep_stretches(spmv_plan *plan, struct omp_tiles *tiles, cons
     TRY(plan_alloc(plan, stretches * (int64_t)sizeof *tiles->stretch, (void **)&tiles->stretch));
     /* never NULL: pointers into them are computed for every tile */
     TRY(plan_alloc(plan, max_i64(columns, 1) * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
-    TRY(plan_alloc(plan, max_i64(groups, 1) * (int64_t)sizeof *tiles->group, (void **)&tiles->group));
+    TRY(plan_alloc(plan, max_i64(buckets, 1) * (int64_t)sizeof *tiles->bucket, (void **)&tiles->bucket));
     TRY(plan_alloc(plan, max_i64(places, 1) * (int64_t)sizeof *tiles->place, (void **)&tiles->place));
     TRY(plan_alloc(plan, max_i64(spots, 1) * (int64_t)sizeof *tiles->spot, (void **)&tiles->spot));
     TRY(plan_alloc(plan, max_i64(codes, 1) * (int64_t)sizeof *tiles->code, (void **)&tiles->code));
@@ -373,10 +373,10 @@ static uint16_t *pack(const int32_t *col, int32_t base, int64_t begin, int64_t e
     return to;
 }
 
-/* Writes the groups and places of one stretch, whole rows begin ... end - 1 of a tile whose first
+/* Writes the buckets and places of one stretch, whole rows begin ... end - 1 of a tile whose first
  * whole row is `first`, by a counting sort. */
 static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first, int64_t begin, int64_t end,
-                      struct group *group, struct place *place)
+                      struct bucket *bucket, struct place *place)
 {
     uint16_t at[TILE_WORK + 1]; /* where the next row of each length goes */
     const int64_t longest = count_lengths(a, begin, end, at);
@@ -384,7 +384,7 @@ static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first,
     for (int64_t n = 0; n <= longest; n++) {
         const uint16_t its = at[n];
         if (its != 0)
-            *group++ = (struct group){.n = (uint16_t)n, .rows = its};
+            *bucket++ = (struct bucket){.n = (uint16_t)n, .rows = its};
         at[n] = rows;
         rows = (uint16_t)(rows + its);
     }
@@ -395,7 +395,7 @@ static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first,
     }
 }
 
-/* Writes what the stretches of a tile keep: columns in 16 bits, groups and places, forms. */
+/* Writes what the stretches of a tile keep: columns in 16 bits, buckets and places, forms. */
 static void fill_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
@@ -408,7 +408,7 @@ static void fill_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t 
         const int64_t row = first + stretch.begin;
         const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
         if (stretch.kind == STRETCH_SORTED)
-            sort_rows(a, tile, first, row, next, tiles->group + tile->group + stretch.group,
+            sort_rows(a, tile, first, row, next, tiles->bucket + tile->bucket + stretch.bucket,
                       tiles->place + tile->place + stretch.place);
         if (stretch.kind == STRETCH_FORMED) {
             struct forms forms;
@@ -488,7 +488,7 @@ static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, bool large, st
                        (compression == SPMV_COMPRESSION_COLUMNS || large || 2 * (look.saved + look.formed) >= entries);
         tile->stretch = look.count;
         tile->col = tile->narrow ? entries - look.saved - look.formed : 0;
-        tile->group = look.groups;
+        tile->bucket = look.buckets;
         tile->place = look.places;
         tile->spot = look.spots;
         tile->code = look.codes;

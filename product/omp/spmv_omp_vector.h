@@ -49,7 +49,7 @@ static ALWAYS_INLINE T TYPED(dot)(struct TYPED(entries) e, struct reading how, i
 }
 
 /* The same for consecutive columns; x begins at the first of them. */
-static ALWAYS_INLINE T TYPED(dot_run)(const STORED *val, const T *x, bool pattern, int64_t n)
+static ALWAYS_INLINE T TYPED(dot_consecutive)(const STORED *val, const T *x, bool pattern, int64_t n)
 {
     int64_t j = 0;
     if (n <= SERIAL) {
@@ -144,12 +144,12 @@ static ALWAYS_INLINE void TYPED(plain)(const struct TYPED(source) * s, struct re
 
 /* Rows of n entries each, from entry k on, in the columns of the first row, shifted by step from
  * row to row. n is a constant for short rows. */
-static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * source, struct reading how, bool run,
+static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * source, struct reading how, bool consecutive,
                                               int64_t step, int64_t n, int64_t k, int64_t first, int64_t last)
 {
     const struct TYPED(source) s = *source;
     struct TYPED(entries) e = TYPED(entries_at)(&s, how, k);
-    const T *x = e.x + (run ? column_at(e.col, how.narrow, 0) : 0);
+    const T *x = e.x + (consecutive ? column_at(e.col, how.narrow, 0) : 0);
     T *const y = s.y;
     how.far = false;
     for (int64_t row = first; row < last; row++) {
@@ -158,7 +158,8 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * sourc
             for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *e.val)
                 prefetch(e.val + j, VALUES_AHEAD);
         TYPED(finish)
-        (s.f, how.stream, run ? TYPED(dot_run)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n), &y[row]);
+        (s.f, how.stream, consecutive ? TYPED(dot_consecutive)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n),
+         &y[row]);
         e.val = how.pattern ? NULL : e.val + n;
         x += step;
     }
@@ -198,7 +199,7 @@ static ALWAYS_INLINE void TYPED(regular)(const struct TYPED(source) * s, struct 
                                          int64_t k, int64_t first, int64_t last)
 {
     const int64_t n = stretch.n, step = (stretch.kind & STRETCH_SHIFTED) != 0;
-    if ((stretch.kind & STRETCH_RUN) != 0 && n > 1) {
+    if ((stretch.kind & STRETCH_CONSECUTIVE) != 0 && n > 1) {
         TYPED(regular_rows)(s, how, true, step, n, k, first, last);
         return;
     }
@@ -217,13 +218,13 @@ static ALWAYS_INLINE void TYPED(regular)(const struct TYPED(source) * s, struct 
     }
 }
 
-/* A group of a SORTED stretch: rows of n entries, a constant for short rows. left: the number of
- * places of this group and the groups after it. k: the tile's first entry. y: of the tile's first
+/* A bucket of a SORTED stretch: rows of n entries, a constant for short rows. left: the number of
+ * places of this bucket and the buckets after it. k: the tile's first entry. y: of the tile's first
  * whole row. The hardware prefetcher cannot follow this order, so each row also prefetches n
  * entries of the next tile, from *ahead on. */
-static ALWAYS_INLINE void TYPED(group)(const struct TYPED(source) * source, struct reading how,
-                                       const struct place *place, int64_t n, int64_t rows, int64_t left, int64_t k,
-                                       T *y, int64_t *ahead)
+static ALWAYS_INLINE void TYPED(bucket)(const struct TYPED(source) * source, struct reading how,
+                                        const struct place *place, int64_t n, int64_t rows, int64_t left, int64_t k,
+                                        T *y, int64_t *ahead)
 {
     const struct TYPED(source) s = *source;
     int64_t next = *ahead;
@@ -251,25 +252,25 @@ static ALWAYS_INLINE void TYPED(group)(const struct TYPED(source) * source, stru
 static ALWAYS_INLINE void TYPED(sorted)(const struct TYPED(source) * s, struct reading how, struct stretch stretch,
                                         int64_t k, int64_t first, int64_t last)
 {
-    const struct group *group = s->tiles->group + s->tile->group + stretch.group;
+    const struct bucket *bucket = s->tiles->bucket + s->tile->bucket + stretch.bucket;
     const struct place *place = s->tiles->place + s->tile->place + stretch.place;
     T *const y = s->y + own_rows_of(s->tile).first;
     int64_t rows = last - first, next = s->tile[1].begin.k;
     k = s->tile->begin.k;
-    for (const struct group *end = group + stretch.n; group < end; group++) {
-        switch (group->n) {
+    for (const struct bucket *end = bucket + stretch.n; bucket < end; bucket++) {
+        switch (bucket->n) {
 #define CASE(length)                                                                                                   \
     case length:                                                                                                       \
-        TYPED(group)(s, how, place, length, group->rows, rows, k, y, &next);                                           \
+        TYPED(bucket)(s, how, place, length, bucket->rows, rows, k, y, &next);                                         \
         break;
             CASE(0)
             LENGTHS_8(CASE)
 #undef CASE
         default:
-            TYPED(group)(s, how, place, group->n, group->rows, rows, k, y, &next);
+            TYPED(bucket)(s, how, place, bucket->n, bucket->rows, rows, k, y, &next);
         }
-        place += group->rows;
-        rows -= group->rows;
+        place += bucket->rows;
+        rows -= bucket->rows;
     }
 }
 

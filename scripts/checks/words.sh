@@ -13,18 +13,22 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 rooms=(app bench core device distributed examples formats include primitives product python solvers spgemm tests)
 # terms FOLDER: prints the files of code below it that have a word of terms.txt outside its files
 terms() {
-    local word allowed file path here status=0
+    local word allowed pattern file path here status=0
     while read -r word allowed; do
-        case $word in '' | '#'*) continue ;; esac
+        case $word in
+        '' | '#'*) continue ;;
+        _*) pattern="[a-z0-9]${word}s?([^a-z]|\$)|(^|[^a-z])${word#_}s?_[a-z0-9]" ;;
+        *) pattern="(^|[^a-z])$word" ;;
+        esac
         while read -r file; do
             here=0
             for path in $allowed; do
                 case $file in "$path" | "${path%/}"/*) here=1 ;; esac
             done
-            [ $here -eq 1 ] || { echo "$file: \"$word\" has one sense, and terms.txt does not have it here" && status=1; }
+            [ $here -eq 1 ] || { echo "$file: \"${word#_}\" has one sense, and terms.txt does not have it here" && status=1; }
         done < <(
             cd "$1" || exit
-            find "${rooms[@]}" -regex '.*\.\(c\|h\|cc\|cu\|cuh\)' -exec grep -liE "(^|[^a-z])$word" {} + 2>/dev/null
+            find "${rooms[@]}" -regex '.*\.\(c\|h\|cc\|cu\|cuh\)' -exec grep -liE "$pattern" {} + 2>/dev/null
         )
     done <"$root/scripts/checks/terms.txt"
     return $status
@@ -50,6 +54,11 @@ self_test() {
     echo 'static int free_pieces;' >"$folder/spgemm/b.cuh"
     found=$(terms "$folder" || true)
     [[ $found == 'spgemm/b.cuh: "piece"'* ]] || { echo "words.sh: a word outside its files was not found: $found" >&2 && exit 1; }
+    echo '/* a group of lanes; regroup_x */' >"$folder/spgemm/b.cuh"
+    terms "$folder" || { echo "words.sh: ordinary words are reported" >&2 && exit 1; }
+    echo 'int first_group;' >"$folder/spgemm/b.cuh"
+    found=$(terms "$folder" || true)
+    [[ $found == 'spgemm/b.cuh: "group"'* ]] || { echo "words.sh: a part of a name was not found: $found" >&2 && exit 1; }
     rm -r "$folder/core" "$folder/spgemm"
     need_codespell
     grep -v '^#' "$root/scripts/checks/words.txt" >"$folder/accepted.md"

@@ -1,9 +1,9 @@
 /* The component-wise backward error on CUDA (backward_error.h).
  *
- * Idea:     a group of lanes, a power of two near the mean length of a row, takes rows; the block keeps
+ * Idea:     a subwarp, a power of two near the mean length of a row, takes rows; the block keeps
  *           the largest omega and the sum of |r|^2 of its rows.
- * Quick:    one launch and one wait. A group has several rows at a time, so that enough loads are under
- *           way to use the speed of the memory; a warp takes together those that are long for the group.
+ * Quick:    one launch and one wait. A subwarp has several rows at a time, so that enough loads are under
+ *           way to use the speed of the memory; a warp takes together those that are long for the subwarp.
  *           The last block combines the blocks and writes a few numbers to host memory.
  * Exact:    two launches and one wait; the host combines the blocks. It is rare.
  * Bytes:    quick: the matrix, b and x once.
@@ -91,7 +91,7 @@ __device__ auto add(error_row *row, double factor, Complex a, double scale, Comp
                           scale * (double)x.im);
 }
 
-/* The sums of a row, in all lanes of its group. Called by all lanes of a warp; rows beyond the end are
+/* The sums of a row, in all lanes of its subwarp. Called by all lanes of a warp; rows beyond the end are
  * empty. */
 template <typename T, typename V, typename Offset>
 __device__ error_row sums_of(const rows_of<Offset> &of, const V *val, const T *x, int64_t i, int v, double factor,
@@ -143,10 +143,10 @@ __global__ void __launch_bounds__(block_threads)
 {
     __shared__ backward_part of_warps[block_warps];
     const int v = (int)blockIdx.x % of.columns, block = (int)blockIdx.x / of.columns;
-    const int blocks = (int)gridDim.x / of.columns, groups = block_threads / of.lanes;
+    const int blocks = (int)gridDim.x / of.columns, subwarps = block_threads / of.lanes;
     const double scale = error_scale(of.largest[v]), largest = of.largest[v] * scale;
     backward_part part = {0, -1, {0, 0, 0}};
-    for (int64_t first = (int64_t)block * groups; first < of.rows; first += (int64_t)blocks * groups) {
+    for (int64_t first = (int64_t)block * subwarps; first < of.rows; first += (int64_t)blocks * subwarps) {
         const int64_t i = first + threadIdx.x / of.lanes;
         error_numbers right = {0, 0};
         if (i < of.rows)
@@ -193,8 +193,8 @@ __global__ void __launch_bounds__(block_threads)
 
 /* ------------------------------------------------------------- the quick pass */
 
-/* A group's rows at a time, and a lane's entries of each. A warp takes a row of more than LONG_ROW entries
- * for each lane of the group. */
+/* A subwarp's rows at a time, and a lane's entries of each. A warp takes a row of more than LONG_ROW entries
+ * for each lane of the subwarp. */
 enum { QUICK_ROWS = 2, QUICK_STEPS = 2, LONG_ROW = 32, LONG_STEPS = 4 };
 
 template <typename T> constexpr bool is_real = std::is_arithmetic<T>::value;
@@ -266,7 +266,7 @@ __device__ void add_rows(const quick_arrays<T, V, Offset> &of, int v, Offset (&b
     }
 }
 
-/* All lanes of a group of `lanes` get the sums. */
+/* All lanes of a subwarp of `lanes` get the sums. */
 template <typename T> __device__ void add_lanes(error_row *row, int lanes)
 {
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
@@ -277,22 +277,22 @@ template <typename T> __device__ void add_lanes(error_row *row, int lanes)
     }
 }
 
-/* The groups' long rows, one after the other by the whole warp. long_row: whether the lane's group has one,
- * of `count` entries from begin on; its sums are added to those of the group's first lane. */
+/* The subwarps' long rows, one after the other by the whole warp. long_row: whether the lane's subwarp has one,
+ * of `count` entries from begin on; its sums are added to those of the subwarp's first lane. */
 template <typename T, typename V, typename Offset>
 __device__ void add_long(const quick_arrays<T, V, Offset> &of, int v, bool long_row, Offset begin, int count,
                          error_row *row)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const unsigned waiting = __ballot_sync(all_lanes, long_row);
-    for (int group = 0; group < warp_lanes; group += of.lanes)
-        if ((waiting >> group & 1u) != 0) {
-            Offset own[1] = {(Offset)(__shfl_sync(all_lanes, begin, group) + lane)};
-            int left[1] = {__shfl_sync(all_lanes, count, group) - lane};
+    for (int subwarp = 0; subwarp < warp_lanes; subwarp += of.lanes)
+        if ((waiting >> subwarp & 1u) != 0) {
+            Offset own[1] = {(Offset)(__shfl_sync(all_lanes, begin, subwarp) + lane)};
+            int left[1] = {__shfl_sync(all_lanes, count, subwarp) - lane};
             error_row sums[1] = {{0, 0, 0, 0}};
             add_rows<1, LONG_STEPS>(of, v, own, left, warp_lanes, sums);
             add_lanes<T>(&sums[0], warp_lanes);
-            if (lane == group) {
+            if (lane == subwarp) {
                 row->re += sums[0].re;
                 row->im += sums[0].im;
                 row->terms += sums[0].terms;
@@ -319,18 +319,18 @@ __global__ void __launch_bounds__(block_threads, quick_resident<T>) find_quick(c
 {
     __shared__ error_quick of_warps[block_warps];
     const int v = (int)blockIdx.x % of.columns, block = (int)blockIdx.x / of.columns;
-    const int blocks = (int)gridDim.x / of.columns, groups = block_threads / of.lanes;
-    const int lane = (int)threadIdx.x % of.lanes, group = (int)threadIdx.x / of.lanes;
+    const int blocks = (int)gridDim.x / of.columns, subwarps = block_threads / of.lanes;
+    const int lane = (int)threadIdx.x % of.lanes, subwarp = (int)threadIdx.x / of.lanes;
     error_quick own = {0, 0, 0};
-    for (int64_t first = (int64_t)block * groups * QUICK_ROWS; first < of.rows;
-         first += (int64_t)blocks * groups * QUICK_ROWS) {
+    for (int64_t first = (int64_t)block * subwarps * QUICK_ROWS; first < of.rows;
+         first += (int64_t)blocks * subwarps * QUICK_ROWS) {
         Offset begin[QUICK_ROWS];
         int left[QUICK_ROWS];
         error_row row[QUICK_ROWS];
         bool has_entries[QUICK_ROWS], some_long = false;
 #pragma unroll
         for (int r = 0; r < QUICK_ROWS; r++) {
-            const int64_t i = first + r * groups + group;
+            const int64_t i = first + r * subwarps + subwarp;
             begin[r] = 0;
             left[r] = 0;
             row[r] = {0, 0, 0, 0};
@@ -364,7 +364,7 @@ __global__ void __launch_bounds__(block_threads, quick_resident<T>) find_quick(c
         add_rows<QUICK_ROWS, QUICK_STEPS>(of, v, begin, left, of.lanes, row);
 #pragma unroll
         for (int r = 0; r < QUICK_ROWS; r++) {
-            const int64_t i = first + r * groups + group;
+            const int64_t i = first + r * subwarps + subwarp;
             add_lanes<T>(&row[r], of.lanes);
             const double size = is_real<T> ? fabs(row[r].re) : error_modulus(row[r].re, row[r].im);
             if (lane == 0 && i < of.rows)

@@ -99,6 +99,21 @@ spmv_csr amg_new_view(const struct amg *amg, int64_t rows, int64_t cols, int64_t
     return view;
 }
 
+spmv_status amg_new_r(const struct amg *amg, struct amg_level *l, int64_t coarse, int64_t nnz, void **offsets)
+{
+    spmv_status st = SPMV_OK;
+    void *col = NULL;
+    TRY(amg_alloc(&l->pool, (coarse + 1) * 8, offsets));
+    TRY(amg_alloc(&l->pool, nnz * 4, &col));
+    TRY(amg_alloc_vector(amg, &l->pool, nnz, &l->r_values));
+    l->r = amg_new_view(amg, coarse, l->rows, nnz);
+    l->r.row_ptr = *offsets;
+    l->r.col = col;
+    l->r.val = l->r_values;
+done:
+    return st;
+}
+
 spmv_csr amg_with_values(const struct amg *amg, spmv_csr view, const void *values)
 {
     view.val = values;

@@ -57,17 +57,15 @@ spmv_status amg_choose_interpolation(struct amg *amg, const struct amg_level *l)
     amg->classical = amg->general;
     if (amg->general || l->nulls > 0 || l->near_null != NULL || l->all_rows <= AMG_COARSEST)
         return SPMV_OK;
-    const int64_t first = amg_first_row(l) + amg_room(l); /* own rows of every stride-th of all */
-    const int64_t from = ceil_divide(first, s.stride), to = ceil_divide(first + amg_own_rows(l), s.stride);
-    s.begin = from * s.stride - amg_first_row(l);
-    TRY(amg_alloc(&work, (to - from) * 8, (void **)&s.count));
+    const int64_t sample = amg_own_sample(l, s.stride, &s.begin);
+    TRY(amg_alloc(&work, sample * 8, (void **)&s.count));
     if (l->halo != NULL) {
         TRY(amg_alloc_vector(amg, &work, l->rows, &s.seen));
         TRY(run_see(amg, &s, l->rows));
         TRY(amg_fetch_vector(amg, l, s.seen));
     }
-    TRY(run_one_way(amg, &s, to - from));
-    TRY(amg_reduce(amg, &work, SPMV_ADD, SPMV_I64, s.count, to - from, &balance));
+    TRY(run_one_way(amg, &s, sample));
+    TRY(amg_reduce(amg, &work, SPMV_ADD, SPMV_I64, s.count, sample, &balance));
     TRY(amg_add_ranks(amg, l, &balance));
     amg->classical = balance < 0;
 done:

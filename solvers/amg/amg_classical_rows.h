@@ -139,8 +139,8 @@ AMG_ROW void TYPED(amg_see)(const struct amg_sample *s, int64_t i)
     ((T *)s->seen)[i] = TYPED(amg_largest_of)(&s->graph, i, AMG_LOOK);
 }
 
-/* count: for row `begin` and t times `stride`: the rows on which it depends, less AMG_FAR_WEIGHT for each of them that is
- * far from depending on it: whose a_jj and m_j are more than AMG_FAR times as large as -a_ij. */
+/* count: for row `begin` and t times `stride`: the rows on which it depends, less AMG_FAR_WEIGHT for each of
+ * them that is far from depending on it: whose a_jj and m_j are more than AMG_FAR times as large as -a_ij. */
 AMG_ROW void TYPED(amg_one_way)(const struct amg_sample *s, int64_t t)
 {
     const int64_t i = s->begin + t * s->stride, end = amg_offset(&s->graph.a, i + 1);
@@ -236,7 +236,8 @@ struct TYPED(amg_gathered) {
     T all, divisor; /* all: the sum, also of entries for which there is no room */
 };
 
-/* near: the coarse rows on which row i depends, with -a_ij; near_count_i: how many. to_coarse_i = b_i, the sum of these -a_ij. Coarse rows need none. */
+/* near: the coarse rows on which row i depends, with -a_ij; near_count_i: how many. to_coarse_i = b_i, the sum
+ * of these -a_ij. Coarse rows need none. */
 AMG_ROW void TYPED(amg_coarse_near)(const struct amg_interpolation *s, int64_t i)
 {
     const T most = ((const T *)s->graph.largest)[i];

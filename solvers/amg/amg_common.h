@@ -51,7 +51,7 @@ AMG_ROW uint64_t amg_state(uint64_t key)
 
 AMG_ROW uint64_t amg_key(uint64_t state, int64_t row)
 {
-    const uint64_t priority = splitmix_mix((uint64_t)row + SPLITMIX_STEP) >> 34;
+    const uint64_t priority = splitmix_mix((uint64_t)row + SPLITMIX_GAMMA) >> 34;
     return state << AMG_STATE_SHIFT | priority << 32 | (uint64_t)row;
 }
 

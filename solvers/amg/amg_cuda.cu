@@ -15,7 +15,8 @@ extern "C" {
 namespace
 {
 
-enum { THREADS = 128 };
+/* Threads of a block; it has as many rows at a time, or fewer if these are long. */
+enum { THREADS = 128, FEWEST = 4 };
 
 template <typename Arguments> using row_fn = void(const Arguments *, int64_t);
 
@@ -152,25 +153,27 @@ __device__ void write_compacted(const amg_strength &rows, int64_t first, int64_t
     }
 }
 
-/* capacity: entries that the shared memory holds. Rows with more are read directly. rows: __grid_constant__, so
- * that its members are read where they are used and take no registers before. */
+/* capacity: entries that the shared memory holds. Rows with more are read directly. at_once: rows of a block at a
+ * time, so few that their entries fit. rows: __grid_constant__, so that its members are read where they are used and
+ * take no registers before. */
 template <typename Arguments, row_fn<Arguments> *Row, typename T, amg_step STEP>
-__global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ Arguments rows, int64_t n, int capacity)
+__global__ void __launch_bounds__(THREADS)
+    rows_kernel(const __grid_constant__ Arguments rows, int64_t n, int capacity, int at_once)
 {
     constexpr staged STAGED = staged_by(STEP);
-    const int64_t stride = (int64_t)gridDim.x * THREADS;
-    for (int64_t first = (int64_t)blockIdx.x * THREADS; first < n; first += stride) {
-        const int64_t i = first + threadIdx.x;
+    const int64_t stride = (int64_t)gridDim.x * at_once;
+    for (int64_t first = (int64_t)blockIdx.x * at_once; first < n; first += stride) {
+        const int64_t i = first + threadIdx.x, last = first + at_once < n ? first + at_once : n;
         Arguments s = rows;
         if constexpr (STAGED != NOTHING) {
             SPMV_DYNAMIC_SHARED(memory);
             amg_csr *const m = staged_matrix<STAGED>(&s);
             T *const val = (T *)memory;
             int32_t *const col = (int32_t *)(val + (has_values(STAGED) ? capacity : 0));
-            const int64_t begin = amg_offset(m, first), end = amg_offset(m, first + THREADS < n ? first + THREADS : n);
+            const int64_t begin = amg_offset(m, first), end = amg_offset(m, last);
             /* the rows before are done */
-            const int readers = __syncthreads_count(i < n && reads_entries<STEP>(s, i));
-            if (readers > THREADS / 8 && end - begin <= capacity) {
+            const int readers = __syncthreads_count(i < last && reads_entries<STEP>(s, i));
+            if (readers > at_once / 8 && end - begin <= capacity) {
                 stage<STAGED, T>(rows, *m, begin, end, col, val);
                 m->col = col - begin;
                 if (has_values(STAGED))
@@ -180,7 +183,7 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ A
                 if constexpr (replaces(STEP))
                     s.to = val - begin;
                 if constexpr (compacts(STEP))
-                    if (i < n) {
+                    if (i < last) {
                         const int64_t moved = amg_offset(m, i) - begin - amg_offset(&rows.f, i);
                         s.f.col = col + moved;
                         s.f.val = val + moved;
@@ -188,7 +191,7 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ A
             }
             __syncthreads();
             if constexpr (replaces(STEP)) {
-                if (i < n)
+                if (i < last)
                     Row(&s, i);
                 __syncthreads();
                 for (int64_t k = threadIdx.x; k < end - begin && s.to != rows.to; k += THREADS)
@@ -196,7 +199,7 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ A
                 continue;
             }
             if constexpr (emits(STEP)) {
-                const int64_t to = amg_offset(&s.p, first), last = first + THREADS < n ? first + THREADS : n;
+                const int64_t to = amg_offset(&s.p, first);
                 const int count = (int)(amg_offset(&s.p, last) - to), most = collected<STEP>(capacity);
                 T *const out_val = (T *)(col + capacity);
                 int32_t *const out_col = (int32_t *)(out_val + most);
@@ -204,7 +207,7 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ A
                     s.p.col = out_col - to;
                     s.p.val = out_val - to;
                 }
-                if (i < n)
+                if (i < last)
                     Row(&s, i);
                 __syncthreads();
                 for (int k = (int)threadIdx.x; k < count && count <= most; k += THREADS) {
@@ -214,15 +217,15 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ A
                 continue;
             }
             if constexpr (compacts(STEP)) {
-                if (i < n)
+                if (i < last)
                     Row(&s, i);
                 __syncthreads();
                 if (m->col != rows.a.col)
-                    write_compacted(rows, first, first + THREADS < n ? first + THREADS : n, col, val);
+                    write_compacted(rows, first, last, col, val);
                 continue;
             }
         }
-        if (i < n)
+        if (i < last)
             Row(&s, i);
     }
 }
@@ -261,18 +264,26 @@ spmv_status run_rows(spmv_context *ctx, const char *name, const Arguments *rows,
 {
     constexpr staged STAGED = staged_by(STEP);
     constexpr int bytes = 4 + (has_values(STAGED) ? (int)sizeof(T) : 0), most = 48 * 1024 / bytes / 32 * 32;
-    int capacity = 0;
+    int capacity = 0, at_once = THREADS;
     if constexpr (STAGED != NOTHING) {
         double usual = THREADS * 32; /* of R, whose entries are not known here */
-        if constexpr (STAGED != ALL_OF_R)
-            usual = THREADS * (1.25 * (double)rows->nnz / (double)n); /* a quarter more than the average */
+        if constexpr (STAGED != ALL_OF_R) {
+            const double row = 1.25 * (double)rows->nnz / (double)n; /* a quarter more than the average */
+            const double share = 0.9;                                /* of that must fit */
+            const int64_t multiprocessors = ((const cuda_state *)ctx->device)->multiprocessors;
+            while (at_once > FEWEST &&
+                   (share * at_once * row > most || (at_once > 32 && n < at_once * multiprocessors)))
+                at_once /= 2;
+            at_once = share * at_once * row > most ? (int)THREADS : at_once;
+            usual = at_once * row;
+        }
         capacity = usual < most ? (int)usual / 32 * 32 + 32 : most;
         if (capacity + collected<STEP>(capacity) > most)
             capacity = most - collected<STEP>(most);
     }
     const int shared_bytes = (capacity + collected<STEP>(capacity)) * bytes;
-    return launch_shaped(ctx, name, {grid_for(n, THREADS), THREADS, shared_bytes, false},
-                         rows_kernel<Arguments, Row, T, STEP>, *rows, n, capacity);
+    return launch_shaped(ctx, name, {grid_for(n, at_once), THREADS, shared_bytes, false},
+                         rows_kernel<Arguments, Row, T, STEP>, *rows, n, capacity, at_once);
 }
 
 template <typename Arguments, row_fn<Arguments> *Row, typename T, amg_step STEP>

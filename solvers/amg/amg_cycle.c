@@ -8,17 +8,18 @@
  *     x = x + d,  f = f - A d
  *     x = x + S f                   smoothing
  *
- * The last level is multiplied by its inverse. The same polynomial S before and after makes M
- * symmetric. It is positive definite, because the bound of the eigenvalues is not below them (W.
- * Hackbusch, "Multi-grid methods and applications", 1985; Y. Notay, ETNA 37, 2010).
+ * Between aggregates, d is multiplied by a factor (LONGER). The last level is multiplied by its inverse. The same
+ * polynomial S before and after makes M symmetric. It is positive definite, whatever this factor is, because the
+ * bound of the eigenvalues is not below them (W. Hackbusch, "Multi-grid methods and applications", 1985; Y. Notay,
+ * ETNA 37, 2010).
  *
  * If A is not symmetric, R takes the place of P', and the steps before and after differ. They take five products
  * with parts of A, of which two have about half of its entries.
  *
- * f is overwritten by its residual, so a level has three vectors. With the usual smoother, a level takes
- * six products and nothing else. With another degree k, an application takes 2 k products with A on each
- * level, one with P and one with P', and 6 k + 1 passes over vectors. Nothing is allocated, and nothing
- * waits.
+ * f is overwritten by its residual, so a level has three vectors. With degree 2, a level takes six products and
+ * nothing else; with degree 3 eight, and two passes over vectors. With another degree k, an application takes 2 k
+ * products with A on each level, one with P and one with P', and 6 k + 1 passes over vectors. Nothing is allocated,
+ * and nothing waits.
  *
  * Under vectors of the other type, r is first divided by a power of two near its largest element, and z is
  * multiplied by it: the cycle is linear.
@@ -95,6 +96,9 @@ done:
 
 /* ------------------------------------------------------------- application */
 
+/* Interpolation from aggregates gives errors more energy than the best one would, so the correction is too short. */
+static const double LONGER = 1.2;
+
 /* x = M^-1 residual of this level. */
 static spmv_status cycle(const struct amg *amg, int k, void *x)
 {
@@ -104,6 +108,7 @@ static spmv_status cycle(const struct amg *amg, int k, void *x)
     if (k + 1 == amg->levels)
         return amg->plan_coarsest != NULL ? spmv_apply(amg->plan_coarsest, NULL, l->residual, NULL, x)
                                           : amg_smooth(amg, l, x, true, &changed);
+    const union real longer = real_scalar(amg->type, amg->classical ? 1 : LONGER);
     spmv_epilogue add;
     spmv_epilogue_init(&add, sizeof add);
     add.z = x;
@@ -113,7 +118,7 @@ static spmv_status cycle(const struct amg *amg, int k, void *x)
     if (next->part != NULL)
         TRY(amg->tools->spread(next->halo_all, next->part));
     TRY(cycle(amg, k + 1, next->x));
-    TRY(spmv_apply_with(l->plan_p, NULL, next->x, NULL, l->d, &add)); /* d = P x, x = x + d */
+    TRY(spmv_apply_with(l->plan_p, &longer, next->x, NULL, l->d, &add)); /* d = P x, x = x + d */
     TRY(amg_smooth(amg, l, x, false, &changed));
 done:
     return st;

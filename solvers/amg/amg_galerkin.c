@@ -1,7 +1,8 @@
 /* The next level's matrix, the Galerkin product P'AP, by way of R = P' and A P. If A is not symmetric: R A P with
  * R = Q', without the small entries of the product.
  *
- * On a GPU, and if no other values will come, each product is made in one pass (amg_product_cuda.cu).
+ * On a GPU, and if no other values will come, each product is made in one pass (amg_product_cuda.cu; with several
+ * near-null-space vectors amg_blocks.c).
  * Otherwise, or if a row is too long for that, by general products, whose plans can compute other values.
  *
  * The diagonal of the product tells whether A is positive definite: p'Ap > 0 for each column p of P. Where
@@ -184,16 +185,10 @@ static spmv_status transpose_at_once(struct amg *amg, struct amg_level *l, struc
     const spmv_csr *const p = source_of_r(amg, l);
     const int64_t coarse = p->cols, nnz = p->nnz;
     struct amg_transpose t = {.p = amg_rows_of(p), .fine = l->rows, .coarse = coarse, .nnz = nnz};
-    void *offsets = NULL, *col = NULL;
+    void *offsets = NULL;
     TRY(amg_alloc(work, coarse * 4, (void **)&t.counts));
     TRY(amg_alloc(work, 2 * nnz * amg_type_size(amg), &t.entries));
-    TRY(amg_alloc(&l->pool, (coarse + 1) * 8, &offsets));
-    TRY(amg_alloc(&l->pool, nnz * 4, &col));
-    TRY(amg_alloc_vector(amg, &l->pool, nnz, &l->r_values));
-    l->r = amg_new_view(amg, coarse, l->rows, nnz);
-    l->r.row_ptr = offsets;
-    l->r.col = col;
-    l->r.val = l->r_values;
+    TRY(amg_new_r(amg, l, coarse, nnz, &offsets));
     t.r = amg_rows_of(&l->r);
     TRY(amg_count_columns_cuda(amg->ctx, &t));
     TRY(spmv_expand_offsets(amg->ctx, t.counts, 32, offsets, coarse));
@@ -283,7 +278,8 @@ spmv_status amg_multiply(struct amg *amg, struct amg_level *l)
     next->rows = next->all_rows = l->p.cols;
     if (context_on_device(amg->ctx) && !amg->updates) {
         TRY(amg_alloc(&l->work, next->rows * 8, (void **)&mass));
-        TRY(make_at_once(amg, l, to, mass, &made));
+        TRY(l->nulls > 0 && !amg->classical ? amg_block_galerkin(amg, l, to, mass, &made)
+                                            : make_at_once(amg, l, to, mass, &made));
     }
     if (!made) {
         TRY(find_r(amg, l));

@@ -43,9 +43,10 @@ struct amg_level {
     void *values;                 /* of a; NULL if it borrows the caller's */
     int block;                    /* rows of a node, if nulls > 0 */
     int nulls;                    /* near-null-space vectors; 0: one, near_null */
+    bool alike;                   /* the rows of a node have the same columns; known after amg_find_nodes */
 
     /* the smoother (amg_smoother.c) */
-    void *diagonal, *root, *inverse; /* see struct amg_diagonal */
+    void *diagonal, *root, *inverse; /* see struct amg_diagonal and the step bound */
     double *least;                   /* f64: the same; NULL on the first level */
     double bound;                    /* of the eigenvalues of D^-1 A */
     int degree;
@@ -115,7 +116,7 @@ struct amg {
     bool updates;              /* the values may be replaced */
     bool any;                  /* the matrix need not be symmetric */
     bool negative;             /* its diagonal is negative */
-    int degree;                /* of the smoother */
+    int degree;                /* of the smoother; 0: by level and matrix (amg_plan_smoother) */
     double strength;           /* threshold of a strong coupling */
     bool finds_block;          /* block is found, not given */
     int block;                 /* rows of a node of the first level */
@@ -135,6 +136,8 @@ struct amg {
     spmv_type type; /* that of the vectors, or the other real type */
     double scale;   /* it is that of A times this power of two, or times minus that */
     bool classical; /* classical interpolation in place of aggregates */
+    bool irregular; /* the first level has a large bound (amg_smoother.c) */
+    bool moves;     /* positive entries are moved before couplings are compared */
     bool general;   /* A is not symmetric: R is not P' */
     int levels;
     struct amg_level level[AMG_LEVELS];
@@ -202,6 +205,9 @@ bool amg_is_narrower(const struct amg *amg); /* the hierarchy is in f32 under ve
 struct amg_csr amg_rows_of(const spmv_csr *a);
 int amg_entry_bits(const spmv_csr *a);
 spmv_csr amg_new_view(const struct amg *amg, int64_t rows, int64_t cols, int64_t nnz);
+
+/* l->r of so many rows and entries, not set, in arrays of the level; its offsets. */
+spmv_status amg_new_r(const struct amg *amg, struct amg_level *l, int64_t coarse, int64_t nnz, void **offsets);
 spmv_csr amg_with_values(const struct amg *amg, spmv_csr view, const void *values);
 
 /* Row offsets of 64 bits from counts; the total. counts has room for n + 1 numbers. */
@@ -225,6 +231,9 @@ int64_t amg_own_rows(const struct amg_level *l);
 int64_t amg_room(const struct amg_level *l);
 int64_t amg_first_row(const struct amg_level *l);
 struct amg_numbers amg_numbers_of(const struct amg_level *l);
+
+/* How many of the own rows are among every stride-th of the whole level; where the first of them is. */
+int64_t amg_own_sample(const struct amg_level *l, int64_t stride, int64_t *begin);
 void *amg_own_part(const struct amg *amg, const struct amg_level *l, const void *vector);
 spmv_csr amg_own_matrix(const struct amg_level *l, spmv_csr a);
 
@@ -243,6 +252,10 @@ spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, i
 /* The lists of rows of other ranks (see the step coarse_near), with those of the own rows. */
 spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
                            struct amg_csr *near);
+
+/* Rows of other ranks of A with these values (rank_tools.h). */
+spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
+                             struct amg_pool *work, struct amg_csr *others);
 
 /* amg->given = the rows of the plan; the first level. */
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan);
@@ -311,6 +324,9 @@ spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x
 /* residual = residual - A v */
 spmv_status amg_subtract(const struct amg *amg, const struct amg_level *l, const void *v);
 
+/* amg->moves, from the first level with its strongest couplings. */
+spmv_status amg_choose_strength(struct amg *amg, const struct amg_level *l);
+
 /* F and its values, of l, which is the level or its matrix of nodes. counts (l->rows + 1): gets the entries of
  * its rows. */
 spmv_status amg_find_strong(struct amg *amg, const struct amg_level *level, struct amg_level *l, int64_t *counts);
@@ -339,7 +355,7 @@ struct amg_slots amg_slots_of(const struct amg *amg, const struct amg_level *l);
 
 /* With nodes of several rows or several near-null-space vectors: the matrix of nodes; then P of aggregates of
  * nodes, and the vectors of the next level. */
-spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes);
+spmv_status amg_find_nodes(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes);
 spmv_status amg_prolong_basis(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes,
                               int64_t aggregates);
 
@@ -406,6 +422,50 @@ struct amg_transpose {
     void *entries;    /* nnz, with two values of the type each */
 };
 
+/* Finished rows of blocks of `width` entries, in any order (amg_blocks_cuda.cu). */
+struct amg_finished {
+    uint64_t *places; /* of each row */
+    int32_t *col;     /* the aggregate of each block */
+    void *val;        /* T */
+    int64_t room;     /* blocks */
+};
+
+/* Warps for a group of rows: one; several if there are few groups; several. */
+enum amg_team { AMG_ONE_WARP, AMG_USUAL_TEAM, AMG_SEVERAL_WARPS };
+
+/* A product whose right matrix has rows of blocks. All arrays are in the context's memory, those that are not const
+ * are scratch. */
+struct amg_block_product {
+    const char *name;
+    int64_t rows; /* of the left matrix */
+    int tall;     /* so many rows after each other have the same columns */
+    bool alike;   /* so do rows of `right`, and the left matrix has so many columns after each other */
+    int width;
+    double expected; /* blocks of a row, roughly */
+    enum amg_team team;
+    struct amg_csr left, right;
+    bool sorted_rows;                    /* the left matrix is one of amg_block_transpose_cuda */
+    const struct amg_finished *finished; /* the right matrix; NULL: right */
+    struct amg_finished to;
+    int64_t *lengths; /* entries of each row; more than room x width if it could not be made; NULL: not wanted */
+    const void *diagonal;
+    double *mass;      /* see the step coarse_mass; NULL: not wanted */
+    int64_t columns;   /* in blocks */
+    int32_t *lists[2]; /* rows each */
+    void *counters;    /* AMG_GALERKIN_COUNTERS bytes */
+    void *tables;      /* of amg_block_tables_cuda bytes */
+};
+
+/* R = P', where P has blocks (amg_blocks_cuda.cu). */
+struct amg_block_transpose {
+    struct amg_csr p, r; /* r: with offsets of 64 bits */
+    int64_t fine, aggregates, nnz;
+    int width;
+    unsigned *counts; /* aggregates: blocks */
+    int64_t *offsets; /* aggregates + 1: their sums */
+    void *entries;    /* 8 bytes for each block */
+};
+
 /* Scratch memory for the last rounds of the independent set (amg_roots_cuda.cu). */
 struct amg_root_lists {
     int32_t *lists[2]; /* n each */
@@ -432,6 +492,52 @@ spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct amg_transpose
 /* Sets columns and values of R, which has its row offsets. Rows that are too long get none; then
  * amg_galerkin_cuda fails to make the row of C. Queued. */
 spmv_status amg_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_transpose *t)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* On a GPU with several near-null-space vectors (amg_blocks.c): products and the matrix of nodes in one pass each, and
+ * R. *made: false if that takes too much memory, or too many rows are too long. */
+
+/* Queues the product, with s->to and scratch memory in the pool. room: blocks. Or, with slots, the matrix of nodes of
+ * s->left. */
+spmv_status amg_block_multiply(struct amg *amg, struct amg_pool *work, struct amg_block_product *s, int64_t room,
+                               const struct amg_slots *slots);
+/* *m = its result, in the pool. cols: of m. */
+spmv_status amg_block_result(struct amg *amg, struct amg_pool *pool, const struct amg_block_product *s, int64_t cols,
+                             spmv_csr *m, void **values, bool *made);
+/* A P0 in place of P. */
+spmv_status amg_block_smooth(struct amg *amg, struct amg_level *l, bool *made);
+/* R, and next->a. */
+spmv_status amg_block_galerkin(struct amg *amg, struct amg_level *l, struct amg_level *next, double *mass, bool *made);
+
+/* The room for this many blocks; the bytes of tables in global memory. */
+int64_t amg_block_room_cuda(spmv_context *ctx, int64_t blocks) CUDA_ONLY(0);
+int64_t amg_block_tables_cuda(spmv_type type, int64_t columns, int width) CUDA_ONLY(0);
+
+/* Sets s->to, lengths and mass. Queued. */
+spmv_status amg_block_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_block_product *s)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* The same for the matrix of nodes of s->left. */
+spmv_status amg_node_rows_cuda(spmv_context *ctx, spmv_type type, const struct amg_block_product *s,
+                               const struct amg_slots *slots) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* Sets columns and values of C, which has its row offsets and nnz entries. Queued. */
+spmv_status amg_block_place_cuda(spmv_context *ctx, spmv_type type, int64_t rows, int64_t nnz, int width,
+                                 const struct amg_finished *f, struct amg_csr c) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* Sets counts. Queued. */
+spmv_status amg_count_blocks_cuda(spmv_context *ctx, const struct amg_block_transpose *t)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* Sets offsets, columns and values of R. Rows that are too long get none; then amg_block_product_cuda does not make
+ * the row of C. Queued. */
+spmv_status amg_block_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_block_transpose *t)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* *differ: becomes 1 if rows of a node differ; it is 0 before. The step orthonormal. (amg_nodes_cuda.cu) Queued. */
+spmv_status amg_alike_cuda(spmv_context *ctx, const struct amg_likeness *s, int64_t nodes, int *differ)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status amg_orthonormal_cuda(spmv_context *ctx, const struct amg_basis *s, int64_t aggregates)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Goes on with the independent set, after a step mis_decide, until all rows are decided, or a row is too

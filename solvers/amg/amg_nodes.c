@@ -79,12 +79,38 @@ done:
     return st;
 }
 
+/* The same as try_block for all sizes on a GPU: *alike, and the largest of them as amg->block. */
+static spmv_status try_blocks_at_once(struct amg *amg, bool *alike)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_likeness s = {.a = amg_rows_of(&amg->given)};
+    int differ[AMG_NULLS + 1] = {0}, *found = NULL;
+    TRY(amg_alloc(&work, (amg->given.rows / 2 + 1) * 8, (void **)&s.other));
+    TRY(amg_alloc(&work, sizeof differ, (void **)&found));
+    TRY(spmv_upload(amg->ctx, differ, found, sizeof differ));
+    for (s.block = AMG_NULLS; s.block > 1; s.block--)
+        if (amg->given.rows % s.block == 0)
+            TRY(amg_alike_cuda(amg->ctx, &s, amg->given.rows / s.block, found + s.block));
+    TRY(amg_read(amg, found, sizeof differ, differ));
+    for (int block = AMG_NULLS; block > 1 && !*alike; block--)
+        if (amg->given.rows % block == 0 && differ[block] == 0) {
+            *alike = true;
+            amg->block = block;
+        }
+done:
+    amg_release(&work);
+    return st;
+}
+
 spmv_status amg_find_block(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     bool alike = false;
     amg->block = 1;
-    for (int block = AMG_NULLS; block > 1 && !alike; block--)
+    if (context_on_device(amg->ctx))
+        TRY(try_blocks_at_once(amg, &alike));
+    for (int block = AMG_NULLS; block > 1 && !alike && !context_on_device(amg->ctx); block--)
         if (amg->given.rows % block == 0) {
             TRY(try_block(amg, block, &alike));
             if (alike)
@@ -102,9 +128,34 @@ struct amg_slots amg_slots_of(const struct amg *amg, const struct amg_level *l)
     return (struct amg_slots){l->block, first ? amg->slot : NULL, first ? amg->row : NULL};
 }
 
-spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes)
+/* The matrix of nodes by one pass on a GPU. *made: false if that takes too much memory. */
+static spmv_status merge_at_once(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes,
+                                 const struct amg_slots *slots, bool *made)
 {
     spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const int blocks = nodes->pool.blocks;
+    struct amg_block_product s = {.name = "amg nodes",
+                                  .rows = nodes->rows,
+                                  .tall = 1,
+                                  .width = 1,
+                                  .expected = (double)l->a.nnz / (double)l->rows / l->block,
+                                  .left = amg_rows_of(&l->a),
+                                  .lengths = counts,
+                                  .columns = nodes->rows};
+    TRY(amg_block_multiply(amg, &work, &s, l->a.nnz / l->block, slots));
+    TRY(amg_block_result(amg, &nodes->pool, &s, nodes->rows, &nodes->a, &nodes->values, made));
+done:
+    amg_release(&work);
+    while (!*made && nodes->pool.blocks > blocks)
+        amg_release_last(&nodes->pool, 0);
+    return st == SPMV_ERROR_MEMORY && !*made ? SPMV_OK : st;
+}
+
+spmv_status amg_find_nodes(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes)
+{
+    spmv_status st = SPMV_OK;
+    bool made = false;
     struct amg_nodes s = {.a = amg_rows_of(&l->a), .slots = amg_slots_of(amg, l), .count = counts};
     nodes->rows = s.slots.slot != NULL ? amg->nodes : l->rows / l->block;
     if (l->block == 1) {
@@ -118,14 +169,17 @@ spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *
         nodes->all_rows = l->all_rows;
         return SPMV_OK;
     }
-    if (l->halo != NULL) {
+    if (l->halo != NULL)
         TRY(amg_find_nodes_of_rank(amg, l, counts, nodes));
-    } else {
+    else if (context_on_device(amg->ctx))
+        TRY(merge_at_once(amg, l, counts, nodes, &s.slots, &made));
+    if (l->halo == NULL && !made) {
         TRY(run_node_count(amg, &s, nodes->rows));
         TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
         s.c = amg_rows_of(&nodes->a);
         TRY(run_node_fill(amg, &s, nodes->rows));
     }
+    l->alike = l->halo == NULL && s.slots.slot == NULL && nodes->a.nnz * l->block * l->block == l->a.nnz;
     struct amg_diagonal d = {.a = amg_rows_of(&nodes->a), .nnz = nodes->a.nnz};
     TRY(amg_alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->diagonal));
     TRY(amg_alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->root));
@@ -160,7 +214,8 @@ static spmv_status find_basis(struct amg *amg, struct amg_level *l, int64_t *cou
     TRY(amg_alloc(&next->work, aggregates * l->nulls * l->nulls * 8, (void **)&next->basis));
     s.r = amg_rows_of(&nodes->r);
     s.coarse_basis = next->basis;
-    TRY(run_orthonormal(amg, &s, aggregates));
+    TRY(context_on_device(amg->ctx) ? amg_orthonormal_cuda(amg->ctx, &s, aggregates)
+                                    : run_orthonormal(amg, &s, aggregates));
     TRY(run_basis_count(amg, &s, l->rows));
     TRY(amg_new_rows(amg, &l->pool, l->rows, counts, aggregates * l->nulls, INT64_MAX, &l->p0, &l->p0_values));
     s.p0 = amg_rows_of(&l->p0);
@@ -174,7 +229,10 @@ spmv_status amg_prolong_basis(struct amg *amg, struct amg_level *l, int64_t *cou
 {
     spmv_status st = SPMV_OK;
     l->f = l->a;
-    TRY(amg_find_strong_values(amg, l));
+    if (amg->l1) /* l->inverse is another one */
+        TRY(amg_find_strong_values(amg, l));
+    else
+        l->f_inverse = l->inverse;
     if (l->halo != NULL) {
         TRY(amg_find_basis_of_rank(amg, l, counts, nodes, aggregates));
     } else {

@@ -6,10 +6,10 @@
  * sums (spgemm/). Here most rows have few columns and A P is needed once, so one pass is enough.
  *
  * For A P, a lane has a row if rows have few products: it goes through them in their order, with a table of
- * its own. Otherwise a group of lanes has a row. It takes several rows of the right matrix at a time: first its
+ * its own. Otherwise a subwarp has a row. It takes several rows of the right matrix at a time: first its
  * lanes find the places of all columns, in any order; then they add one row of the right matrix after the
  * other, whose columns are different. In both cases k ascends in each sum, so the values have the same bits as
- * those of a general product. Only the search of a group for a free place is atomic.
+ * those of a general product. Only the search of a subwarp for a free place is atomic.
  *
  * A finished row is written to the next free place of a common array, with its entries in any order. In
  * rows of A P the order does not matter, because an entry of C takes at most one of them. Rows of C are
@@ -22,19 +22,12 @@
  * the general products.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "device/block.cuh"
 #include "device/dispatch.cuh"
-#include "device/launch.cuh"
 #include "device/relaxed.cuh"
-
-extern "C" {
-#include "solvers/amg/amg_internal.h"
-}
+#include "solvers/amg/amg_finished.cuh"
 
 namespace
 {
-
-enum { FREE = -1 };
 
 /* log2 of the places that a large table has for each lane of a warp. Tests build with small ones. */
 #ifndef SPMV_AMG_TABLE_LOG
@@ -43,7 +36,7 @@ enum { FREE = -1 };
 enum { OWN = SPMV_AMG_TABLE_LOG - 1, LARGE = SPMV_AMG_TABLE_LOG + 5 /* log2 of the places of a table */ };
 
 /* A lane has a row of A P if there are so many products on average at most. On an H100, lanes were faster for
- * 24, groups for 145. */
+ * 24, subwarps for 145. */
 enum { FEW_PRODUCTS = 60 };
 
 /* Longer rows of R are not sorted: an entry is compared with all others of its row. Tests build with
@@ -53,26 +46,10 @@ enum { FEW_PRODUCTS = 60 };
 #endif
 enum { LONGEST = SPMV_AMG_LONGEST };
 
-/* A warp reserves so many entries of the common array at a time. */
-enum { AT_ONCE = 256 };
-
-constexpr unsigned all_lanes = 0xffffffffu;
-
-/* The high bits of a product (D. E. Knuth, "The Art of Computer Programming" 3, section 6.4). */
-__device__ uint32_t hash(int32_t column)
-{
-    return (uint32_t)column * 2654435769u;
-}
-
 template <typename T> struct alignas(2 * sizeof(T)) entry {
     T value;
     int32_t column;
 };
-
-/* Where a finished row is: its first entry times 2^16, plus the number of entries. NOWHERE: it did not
- * fit. */
-typedef uint64_t row_place;
-constexpr row_place NOWHERE = UINT64_MAX;
 
 /* The rows of the right matrix. find: the number of entries, and the first one; -1 if the row is missing.
  */
@@ -108,17 +85,6 @@ template <typename T> struct finished_rows {
     }
 };
 
-/* Numbers that kernels count; all are 0 before. */
-struct counters {
-    unsigned long long taken;  /* entries of the common array */
-    unsigned long long listed; /* rows that are left for warps */
-};
-
-struct row_list {
-    int32_t *rows; /* NULL: all rows, or no list */
-    unsigned long long *count;
-};
-
 template <typename T, typename Right> struct job {
     int64_t rows;
     amg_csr left;
@@ -142,24 +108,24 @@ template <typename T> struct part {
     int length;
 };
 
-/* A group of LANES lanes and its table of 2^LOG places for the columns of a row. All lanes of a warp call
+/* A subwarp of LANES lanes and its table of 2^LOG places for the columns of a row. All lanes of a warp call
  * the functions together, unless said otherwise. */
 template <int LANES, int LOG, typename T> struct table {
     enum {
         SLOTS = 1 << LOG,
         AT_ONCE = SLOTS / LANES < 16 ? SLOTS / LANES / 2 : 8, /* rows of the right matrix */
         MOST = SLOTS - AT_ONCE * LANES,                       /* columns before the next rows are added */
-        STRIDE = SLOTS + LANES,                               /* groups begin in different banks */
+        STRIDE = SLOTS + LANES,                               /* subwarps begin in different banks */
         THREADS = LANES < (int)warp_lanes ? 128 : 64,
-        GROUPS = THREADS / LANES,
+        SUBWARPS = THREADS / LANES,
         RESIDENT = (sizeof(T) == 4 ? 7 : 5) * 128 / THREADS /* blocks of a multiprocessor: enough registers */
     };
     static_assert(SLOTS % (4 * LANES) == 0 && AT_ONCE > 0, "cleared four at a time");
     int *keys;
     T *sums;
-    int lane;       /* in the group */
-    unsigned group; /* the lanes of the group */
-    int fresh;      /* columns that this lane has inserted */
+    int lane;         /* in the subwarp */
+    unsigned subwarp; /* the lanes of the subwarp */
+    int fresh;        /* columns that this lane has inserted */
     bool full;
 
     __device__ void clear()
@@ -262,7 +228,7 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, t
         advance(k + t->lane + 2 * LANES);
         k += LANES;
         const unsigned missing = __ballot_sync(all_lanes, now.length < 0);
-        t->full = t->full || (missing & t->group) != 0;
+        t->full = t->full || (missing & t->subwarp) != 0;
         const bool longer = __ballot_sync(all_lanes, now.length > LANES) != 0;
         for (int first = 0; first < LANES; first += AT_ONCE) {
             if (__ballot_sync(all_lanes, t->lane >= first && now.length > 0) == 0)
@@ -299,27 +265,6 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, t
     return mass;
 }
 
-/* Entries of the common array that a warp has reserved. Used by its last lane. */
-struct reservation {
-    unsigned long long begin;
-    int left;
-
-    /* The first of n entries, or NOWHERE. */
-    __device__ unsigned long long take(unsigned long long *taken, int64_t room, int n)
-    {
-        if (n > left) {
-            const int more = n > AT_ONCE ? n : (int)AT_ONCE;
-            begin = atomicAdd(taken, (unsigned long long)more);
-            left = begin + (unsigned long long)more <= (unsigned long long)room ? more : 0;
-        }
-        if (n > left)
-            return NOWHERE;
-        begin += (unsigned)n;
-        left -= n;
-        return begin - (unsigned)n;
-    }
-};
-
 /* Where a finished row of n entries begins, which did not fit if n is negative. Called by all lanes of a warp.
  * mine: one lane for each row. */
 template <typename T, typename Right>
@@ -341,22 +286,22 @@ __device__ int64_t take_room(const job<T, Right> &j, reservation *reserved, bool
     return found ? (int64_t)begin : -1;
 }
 
-/* Rows of a product by a group of lanes each: those of list `from`, or all. Rows with too many columns are
+/* Rows of a product by a subwarp each: those of list `from`, or all. Rows with too many columns are
  * appended to `again`. */
 template <int LANES, int LOG, typename T, typename Right>
 __global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS, table<LANES, LOG, T>::RESIDENT)
     multiply_rows(job<T, Right> j, row_list from, row_list again)
 {
     typedef table<LANES, LOG, T> own_table;
-    constexpr int GROUPS = own_table::GROUPS, STRIDE = own_table::STRIDE;
-    alignas(16) __shared__ int keys[GROUPS * STRIDE];
-    alignas(16) __shared__ T sums[GROUPS * STRIDE];
+    constexpr int SUBWARPS = own_table::SUBWARPS, STRIDE = own_table::STRIDE;
+    alignas(16) __shared__ int keys[SUBWARPS * STRIDE];
+    alignas(16) __shared__ T sums[SUBWARPS * STRIDE];
     const int in_warp = (int)threadIdx.x % warp_lanes, lane = in_warp % LANES, first_lane = in_warp - lane;
     const int offset = (int)threadIdx.x / LANES * STRIDE;
     own_table t = {keys + offset, sums + offset, lane, all_lanes >> (warp_lanes - LANES) << first_lane, 0, false};
     const int64_t rows = from.rows != nullptr ? (int64_t)*from.count : j.rows;
     reservation reserved = {0, 0};
-    for (int64_t first = (int64_t)blockIdx.x * GROUPS; first < rows; first += (int64_t)gridDim.x * GROUPS) {
+    for (int64_t first = (int64_t)blockIdx.x * SUBWARPS; first < rows; first += (int64_t)gridDim.x * SUBWARPS) {
         const int64_t index = first + (int)threadIdx.x / LANES;
         const bool mine = index < rows;
         const int64_t row = !mine ? 0 : from.rows != nullptr ? (int64_t)from.rows[index] : index;
@@ -376,7 +321,7 @@ __global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS, table<LANES, LO
 #pragma unroll 4
         for (int s = lane; s < own_table::SLOTS; s += LANES) {
             const int key = begin >= 0 ? t.keys[s] : (int)FREE;
-            const unsigned used = __ballot_sync(all_lanes, key != FREE) & t.group;
+            const unsigned used = __ballot_sync(all_lanes, key != FREE) & t.subwarp;
             if (key != FREE)
                 j.entries[begin + __popc(used & ((1u << in_warp) - 1))] = {t.sums[s], key};
             begin += __popc(used);
@@ -485,20 +430,6 @@ __global__ void __launch_bounds__(own_table<T>::THREADS) multiply_own_rows(job<T
     }
 }
 
-/* Adds `step` to the count of each lane's column, once for all lanes with the same one. Returns what the
- * count would have been before the lane's own addition, in the order of the lanes. Called by all lanes of a
- * warp. */
-__device__ unsigned add_for_warp(unsigned *counts, bool there, int32_t column, unsigned step)
-{
-    const int lane = (int)threadIdx.x % warp_lanes;
-    const unsigned same = __match_any_sync(all_lanes, there ? (unsigned)column : ~0u);
-    const int leader = __ffs((int)same) - 1;
-    unsigned before = 0;
-    if (there && lane == leader)
-        before = atomicAdd(&counts[column], step * (unsigned)__popc(same));
-    return __shfl_sync(all_lanes, before, leader) + step * (unsigned)__popc(same & ((1u << lane) - 1));
-}
-
 /* counts: entries of each column. */
 __global__ void __launch_bounds__(block_threads) count_columns(const int32_t *col, int64_t nnz, unsigned *counts)
 {
@@ -578,7 +509,7 @@ spmv_status launch_rows(spmv_context *ctx, const char *name, const job<T, Right>
     const spmv_status st =
         kernel_facts(ctx, name, (const void *)kernel, (int)own_table::THREADS, &known, &resident, &fixed);
     const int64_t all = (int64_t)resident * ((const cuda_state *)ctx->device)->multiprocessors;
-    const int64_t blocks = min_i64(ceil_divide(j.rows, (int64_t)own_table::GROUPS), all);
+    const int64_t blocks = min_i64(ceil_divide(j.rows, (int64_t)own_table::SUBWARPS), all);
     return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, own_table::THREADS, kernel, j, from, again);
 }
 

@@ -63,6 +63,14 @@ spmv_status amg_prolong_values(struct amg *amg, struct amg_level *l)
 spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
+    bool made = false;
+    if (l->nulls > 0 && l->a.nnz > 0 && context_on_device(amg->ctx) && !amg->updates)
+        TRY(amg_block_smooth(amg, l, &made));
+    if (made) {
+        l->omega = OMEGA / l->bound;
+        const struct amg_prolongation s = arguments_of(l, NULL);
+        return run_tentative_smooth(amg, &s, l->rows);
+    }
     TRY(spmv_spgemm_plan_create(amg->ctx, &l->f, &l->p0, NULL, &l->fp0));
     spmv_spgemm_pattern(l->fp0, &l->p);
     TRY(amg_alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));

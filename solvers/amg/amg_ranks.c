@@ -53,6 +53,14 @@ void *amg_own_part(const struct amg *amg, const struct amg_level *l, const void 
     return (char *)(uintptr_t)vector + amg_room(l) * amg_type_size(amg);
 }
 
+int64_t amg_own_sample(const struct amg_level *l, int64_t stride, int64_t *begin)
+{
+    const int64_t first = amg_first_row(l) + amg_room(l);
+    const int64_t from = ceil_divide(first, stride), to = ceil_divide(first + amg_own_rows(l), stride);
+    *begin = from * stride - amg_first_row(l);
+    return to - from;
+}
+
 spmv_csr amg_own_matrix(const struct amg_level *l, spmv_csr a)
 {
     if (l->halo != NULL) {
@@ -241,6 +249,22 @@ spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, str
     TRY(amg->tools->fetch_rows(l->halo, &lists, &all));
     TRY(adopt(amg, work, &all, &lists));
     *near = amg_rows_of(&lists);
+done:
+    drop_arrays(amg, &all);
+    return st;
+}
+
+spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
+                             struct amg_pool *work, struct amg_csr *others)
+{
+    spmv_status st = SPMV_OK;
+    struct rank_arrays all = {.nnz = 0};
+    spmv_csr rows = amg_own_matrix(l, amg_with_values(amg, l->a, values));
+    if (l->halo == NULL)
+        return SPMV_OK;
+    TRY(amg->tools->fetch_others(l->halo, &rows, &all));
+    TRY(adopt(amg, work, &all, &rows));
+    *others = amg_rows_of(&rows);
 done:
     drop_arrays(amg, &all);
     return st;

@@ -1,5 +1,5 @@
 /* The last rounds of the independent set on CUDA. The steps mis_spread and mis_decide visit all rows; after
- * some rounds few rows are undecided. They are in a list then, and a group of lanes looks at all rows within
+ * some rounds few rows are undecided. They are in a list then, and a subwarp looks at all rows within
  * distance 2 of each. The rounds have the same results: all rows decide by the keys before the round.
  * A round in which a row turns out to be too long for this changes nothing, and is the last one.
  *

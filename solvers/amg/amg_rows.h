@@ -42,6 +42,9 @@
     X(HALVES_COUNT, halves_count, halves)                                                                              \
     X(HALVES_FILL, halves_fill, halves)                                                                                \
     X(STRONGEST, strongest, strength)                                                                                  \
+    X(MOVE_SAMPLE, move_sample, strength)                                                                              \
+    X(MOVE, move, strength)                                                                                            \
+    X(MOVE_MEAN, move_mean, strength)                                                                                  \
     X(STRONG_COUNT, strong_count, strength)                                                                            \
     X(STRONG_FILL, strong_fill, strength)                                                                              \
     X(STRONG_VALUES, strong_values, strength)                                                                          \

@@ -112,6 +112,8 @@ static spmv_status build_levels(struct amg *amg)
         TRY(amg_find_smoother(amg, l, !small && !full && l->nulls == 0 && !amg->classical));
         if (amg->levels == 1)
             TRY(amg_choose_interpolation(amg, l));
+        if (amg->levels == 1 && !amg->classical)
+            TRY(amg_choose_strength(amg, l));
         if (small)
             return amg_invert_coarsest(amg);
         if (full)
@@ -151,7 +153,7 @@ spmv_status amg_build(struct amg *amg, spmv_type type)
     amg->level[0].all_nnz = amg->given.nnz;
     amg->level[0].block = amg->block;
     amg->level[0].nulls = amg->nulls;
-    amg->imprecise = amg->unchecked = amg->classical = false;
+    amg->imprecise = amg->unchecked = amg->classical = amg->moves = false;
     TRY(amg_alloc(&amg->pool, sizeof *amg->cells, (void **)&amg->cells));
     /* read whole, set in parts */
     TRY(spmv_upload(amg->ctx, &(const struct amg_cells){0}, amg->cells, sizeof *amg->cells));

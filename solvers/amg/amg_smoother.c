@@ -1,13 +1,14 @@
 /* The smoother of a level: k steps of the Chebyshev iteration for the upper part of the eigenvalues of
- * D^-1 A (precond_chebyshev.c), or of l1-Jacobi, where D has the row sums of |a_ij|. All of it is here:
+ * E^-1 A (precond_chebyshev.c), where E bounds them by 1 (the step bound), or of l1-Jacobi, where E has the row sums
+ * of |a_ij|. With several near-null-space vectors E is the diagonal. All of it is here:
  * what the set-up finds (amg_find_smoother), the steps (amg_plan_smoother), and the application
  * (amg_smooth). The names of smoothers are checked in precond_amg.c.
  *
  * Of a matrix that is not symmetric: Jacobi by fine (F) and coarse rows (C), F F before the correction and F C F
  * after it. The first two and F C are each a matrix (struct amg_halves).
  *
- * The usual smoother, of degree 2, is one matrix S with the pattern of A, so x = S f and x = x + S f
- * are one product each.
+ * Two steps are one matrix S with the pattern of A, so x = S f and x = x + S f are one product each. With degree
+ * 3 the third step is beside it.
  *
  * The upper end of the interval is a bound of the eigenvalues, not an estimate from below: the cycle is
  * positive definite only with a bound.
@@ -19,7 +20,13 @@
 #include "solvers/amg/amg_internal.h"
 
 /* The interval of the smoother: from the bound of the eigenvalues divided by this. */
-static const double INTERVAL = 8, LAST_INTERVAL = 30;
+static const double INTERVAL = 9, INTERVAL_OF_3 = 12, LAST_INTERVAL = 30;
+
+/* The steps, unless they are given: two. With aggregates of rows, three on the coarser levels, which are small; on
+ * the first level if its bound is above IRREGULAR, where an M-matrix has 2: then some rows have large positive
+ * entries, and two steps leave errors there. */
+enum { USUAL_DEGREE = 2, HIGHER_DEGREE = 3 };
+static const double IRREGULAR = 2.25;
 
 /* The degree on the last level, if it is too large to be inverted. */
 enum { LAST_DEGREE = 8 };
@@ -111,10 +118,13 @@ spmv_status amg_find_smoother(struct amg *amg, struct amg_level *l, bool coarsen
                           .ratio = ratio,
                           .either = l->near_null != NULL,
                           .first = amg_first_row(l),
-                          .strongest = l->strongest};
+                          .strongest = l->strongest,
+                          .inverse = amg->l1 || l->nulls > 0 ? NULL : l->inverse};
     TRY(run_bound(amg, &b, l->rows));
     if (l->strongest != NULL)
         TRY(amg_fetch_vector(amg, l, l->strongest));
+    if (b.inverse != NULL)
+        TRY(amg_fetch_vector(amg, l, b.inverse));
     TRY(spmv_reduce(amg->ctx, SPMV_MAX, amg->type, ratio, place_of_bound(amg, l), l->rows));
     if (l->nulls > 0) {
         union real bound = {0};
@@ -131,7 +141,7 @@ done:
     return st;
 }
 
-/* With l1-Jacobi the eigenvalues are at most 1. */
+/* With l1-Jacobi and with E (see the step bound) the eigenvalues are at most 1. */
 spmv_status amg_read_bounds(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
@@ -141,31 +151,33 @@ spmv_status amg_read_bounds(struct amg *amg)
     for (int k = amg->levels - 1; k >= 0; k--) /* in place: the last first */
         bounds[k] = real_at(amg->type, bounds, k);
     TRY(amg_largest_of_ranks(amg, bounds, amg->levels));
+    amg->irregular = bounds[0] > IRREGULAR;
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
-        if (amg->l1)
+        const bool read = !amg->l1 && !amg->general && l->nulls == 0;
+        if (amg->l1 || read)
             l->bound = 1;
-        else if (l->nulls == 0 && !amg->general)
-            l->bound = bounds[k];
-        if (!isfinite(l->bound))
+        if (!isfinite(read ? bounds[k] : l->bound))
             return amg_not_positive(amg, l, AMG_OVERFLOWN);
     }
 done:
     return st;
 }
 
-/* Two steps of a smoother are one matrix: x = (1 + before_1) factor_0 D^-1 f + factor_1 D^-1 (f -
- * factor_0 A D^-1 f). */
-static spmv_status plan_as_matrix(struct amg *amg, struct amg_level *l)
+/* Two steps of a smoother are one matrix. Those of the Chebyshev iteration are the ones for its outer roots,
+ * c - t and c + t: I - S A = (I - D^-1 A / (c - t)) (I - D^-1 A / (c + t)). A third step is for the root c. */
+static spmv_status plan_as_matrix(struct amg *amg, struct amg_level *l, double lowest)
 {
     spmv_status st = SPMV_OK;
+    const double center = (l->bound + lowest) / 2, radius = (l->bound - lowest) / 2;
+    const double outer = center * center - (l->degree == 2 ? 0.5 : 0.75) * radius * radius;
     if (l->smoother == NULL)
         TRY(amg_alloc_vector(amg, &l->pool, l->a.nnz, &l->smoother));
     const struct amg_smoother s = {.a = amg_rows_of(&l->a),
                                    .nnz = l->a.nnz,
                                    .inverse = l->inverse,
-                                   .factor = (1 + l->step[1].before) * l->step[0].factor + l->step[1].factor,
-                                   .other = l->step[0].factor * l->step[1].factor,
+                                   .factor = amg->l1 ? 2 : 2 * center / outer,
+                                   .other = amg->l1 ? 1 : 1 / outer,
                                    .to = l->smoother};
     TRY(run_smoother(amg, &s, l->rows));
     const spmv_csr a = amg_own_matrix(l, amg_with_values(amg, l->a, l->smoother));
@@ -203,18 +215,28 @@ done:
     return st;
 }
 
+static int degree_of(const struct amg *amg, const struct amg_level *l)
+{
+    if (amg->degree > 0)
+        return amg->degree;
+    const bool higher = !amg->l1 && !amg->classical && amg->nulls == 0 && (l > amg->level || amg->irregular);
+    return higher ? HIGHER_DEGREE : USUAL_DEGREE;
+}
+
 spmv_status amg_plan_smoother(struct amg *amg, struct amg_level *l)
 {
     const bool last = l == &amg->level[amg->levels - 1], inverted = last && amg->coarsest_values != NULL;
-    l->degree = !last ? amg->degree : inverted ? 0 : (int)max_i64(LAST_DEGREE, amg->degree);
+    if (l->degree == 0 && !inverted) /* new values do not change it */
+        l->degree = last ? (int)max_i64(LAST_DEGREE, amg->degree) : degree_of(amg, l);
     if (amg->general && !last)
         return plan_halves(amg, l);
+    const double lowest = l->bound / (last ? LAST_INTERVAL : l->degree == 3 ? INTERVAL_OF_3 : INTERVAL);
     if (amg->l1 || amg->general)
         for (int i = 0; i <= l->degree; i++)
             l->step[i] = (struct precond_coefficients){0, 1};
     else
-        precond_chebyshev_steps(l->bound / (last ? LAST_INTERVAL : INTERVAL), l->bound, l->degree, l->step);
-    return !last && l->degree == 2 ? plan_as_matrix(amg, l) : SPMV_OK;
+        precond_chebyshev_steps(lowest, l->bound, l->degree, l->step);
+    return !last && (l->degree == 2 || l->degree == 3) ? plan_as_matrix(amg, l, lowest) : SPMV_OK;
 }
 
 /* ------------------------------------------------------------------ application */
@@ -249,18 +271,50 @@ done:
     return st;
 }
 
-spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero, void **changed)
+static spmv_status smooth_step(const struct amg *amg, const struct amg_level *l, const struct precond_step *step)
+{
+    const int64_t rows = amg_own_rows(l);
+    return rows > 0 ? precond_smooth_step(amg->ctx, amg->type, step, rows) : SPMV_OK;
+}
+
+/* Two steps as a matrix. With a third one, that is the first before the correction and the last after it. */
+static spmv_status smooth_by_matrix(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero,
+                                    void **changed)
 {
     spmv_status st = SPMV_OK;
     const union real one = real_scalar(amg->type, 1);
+    struct precond_step third = {.first = from_zero,
+                                 .inverse = amg_own_part(amg, l, l->inverse),
+                                 .residual = l->residual,
+                                 .d = l->d,
+                                 .z = x,
+                                 .factor = l->step[0].factor};
+    spmv_epilogue add;
+    spmv_epilogue_init(&add, sizeof add);
+    add.z = x;
+    *changed = l->degree == 2 ? x : l->d;
+    if (l->degree == 3 && from_zero)
+        TRY(smooth_step(amg, l, &third));
+    if (l->degree == 3 || !from_zero)
+        TRY(amg_subtract(amg, l, l->d));
+    if (l->degree == 2)
+        return spmv_apply(l->plan_smoother, NULL, l->residual, from_zero ? NULL : &one, x);
+    TRY(spmv_apply_with(l->plan_smoother, NULL, l->residual, NULL, l->d, &add)); /* d = S f, x = x + d */
+    if (!from_zero) {
+        TRY(amg_subtract(amg, l, l->d));
+        TRY(smooth_step(amg, l, &third));
+    }
+done:
+    return st;
+}
+
+spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero, void **changed)
+{
+    spmv_status st = SPMV_OK;
     if (l->plan_after != NULL)
         return from_zero ? smooth_before(l, x, changed) : smooth_after(amg, l, x);
-    if (l->plan_smoother != NULL) {
-        *changed = x;
-        if (!from_zero)
-            TRY(amg_subtract(amg, l, l->d));
-        return spmv_apply(l->plan_smoother, NULL, l->residual, from_zero ? NULL : &one, x);
-    }
+    if (l->plan_smoother != NULL)
+        return smooth_by_matrix(amg, l, x, from_zero, changed);
     struct precond_step step = {
         .inverse = amg_own_part(amg, l, l->inverse), .residual = l->residual, .d = l->d, .z = x};
     *changed = l->d;
@@ -270,8 +324,7 @@ spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x
         step.first = k == 0 && from_zero;
         step.before = l->step[k].before;
         step.factor = l->step[k].factor;
-        if (amg_own_rows(l) > 0)
-            TRY(precond_smooth_step(amg->ctx, amg->type, &step, amg_own_rows(l)));
+        TRY(smooth_step(amg, l, &step));
     }
 done:
     return st;

@@ -31,6 +31,7 @@ struct amg_bound {
     void *strongest;             /* T: the strongest coupling of a row; NULL: not wanted */
     int either;                  /* see amg_coupling */
     int64_t first;               /* the number of row 0 in the whole level */
+    void *inverse;               /* T: see bound; NULL: not wanted */
 };
 
 struct amg_smoother {
@@ -92,8 +93,8 @@ AMG_ROW T TYPED(amg_coupling)(const struct amg_csr *a, const T *root, int64_t i,
 }
 
 /* weight_out_i = sum_j |a_ij| w_j / a_ii and ratio_i = weight_out_i / w_i. For any w > 0 the
- * largest ratio bounds all eigenvalues of D^-1 A (L. Collatz, Math. Z. 48, 1942). strongest as in
- * amg_strongest. */
+ * largest ratio bounds all eigenvalues of D^-1 A (L. Collatz, Math. Z. 48, 1942). So those of E^-1 A with
+ * e_i = a_ii ratio_i are at most 1; inverse_i = 1 / e_i. strongest as in amg_strongest. */
 AMG_ROW void TYPED(amg_bound)(const struct amg_bound *s, int64_t i)
 {
     const T *val = (const T *)s->a.val, *weight = (const T *)s->weight;
@@ -110,6 +111,8 @@ AMG_ROW void TYPED(amg_bound)(const struct amg_bound *s, int64_t i)
         }
     ((T *)s->weight_out)[i] = diagonal > 0 ? sum / diagonal : weight[i];
     ((T *)s->ratio)[i] = diagonal > 0 ? sum / diagonal / weight[i] : 1;
+    if (s->inverse != (void *)0)
+        ((T *)s->inverse)[i] = diagonal > 0 ? weight[i] / sum : 0;
     if (s->strongest != (void *)0)
         ((T *)s->strongest)[i] = most;
 }

@@ -13,8 +13,6 @@
 #include "product/plan_internal.h"
 #include "solvers/amg/amg_internal.h"
 
-enum { USUAL_DEGREE = 2 }; /* products of a smoother */
-
 static void destroy(void *self)
 {
     struct amg *amg = self;
@@ -93,6 +91,14 @@ static int64_t bytes_of_pattern(const spmv_matrix *matrix)
     return a.nnz * 4 + (a.rows + 1) * 8;
 }
 
+static void describe_smoother(const struct amg *amg, char *text, size_t size)
+{
+    const struct amg_level *l = amg->level;
+    const int n = snprintf(text, size, "%s of degree %d", amg->l1 ? "l1-jacobi" : "chebyshev", l->degree);
+    if (amg->levels > 2 && l[1].degree != l->degree && n > 0)
+        snprintf(text + n, size - (size_t)n, ", then %d", l[1].degree);
+}
+
 static void describe(struct amg *amg)
 {
     spmv_preconditioner *m = amg->m;
@@ -128,7 +134,7 @@ static void describe(struct amg *amg)
     if (amg->general)
         snprintf(smoother, sizeof smoother, "%s by fine and coarse rows", amg->l1 ? "l1-jacobi" : "jacobi");
     else
-        snprintf(smoother, sizeof smoother, "%s of degree %d", amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree);
+        describe_smoother(amg, smoother, sizeof smoother);
     snprintf(m->layout, sizeof m->layout,
              "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s%s%s; the last level %s", amg->levels,
              plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].all_rows : 0),
@@ -154,13 +160,13 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
     if (st != SPMV_OK)
         return st;
     amg->l1 = l1 != NULL;
-    amg->degree = o->degree < 0 ? USUAL_DEGREE : o->degree;
+    amg->degree = o->degree < 0 ? 0 : o->degree;
     amg->strength = o->strength == 0 ? 0.25 : o->strength;
     amg->updates = o->update_values != 0 && has_values;
     amg->any = o->general != 0;
     amg->near_null = o->near_null;
     amg->near_null_type = o->near_null_type == SPMV_TYPE_DEFAULT ? o->type : o->near_null_type;
-    if (amg->degree == 0)
+    if (o->degree == 0)
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: degree 0; the smallest is 1");
     amg->block = o->block;
     if (amg->block < 0 || amg->block > AMG_NULLS)

@@ -274,7 +274,7 @@ static void TYPED(finish_row)(const struct TYPED(job) * job, int64_t t)
 
 /* q = A p for one chunk of tiles, and the chunk's part of p'q. Of a row that crosses tiles, each
  * tile contributes its own partial sum. */
-static void TYPED(product_group)(const struct workspace *w, const struct TYPED(job) * job, struct TYPED(passes) passes,
+static void TYPED(product_chunk)(const struct workspace *w, const struct TYPED(job) * job, struct TYPED(passes) passes,
                                  int64_t begin, int64_t end, VALUE *pq)
 {
     const struct omp_tiles *tiles = job->tiles;
@@ -339,7 +339,7 @@ static void TYPED(read_squares)(struct workspace *w, const struct TYPED(job) * j
 }
 
 /* Phase 2 of one chunk; without step, the work before the first iteration. */
-static void TYPED(residual_group)(const struct workspace *w, struct TYPED(job) * job, struct TYPED(passes) passes,
+static void TYPED(residual_chunk)(const struct workspace *w, struct TYPED(job) * job, struct TYPED(passes) passes,
                                   int64_t g, int64_t begin, int64_t end, bool step)
 {
     const struct tile *tile = job->tiles->tile;
@@ -365,16 +365,16 @@ static void TYPED(work)(const struct cg *cg, struct TYPED(job) * job, struct TYP
     job->count = w->count;
     switch (kind) {
     case START:
-        TYPED(residual_group)(w, job, passes, g, begin, end, false);
+        TYPED(residual_chunk)(w, job, passes, g, begin, end, false);
         if (!cg->continues)
             TYPED(first_directions)(job, tile[begin].begin.row, tile[end].begin.row);
         break;
     case PRODUCT:
     case EDGE:
-        TYPED(product_group)(w, job, passes, begin, end, (VALUE *)w->pq + g * job->k);
+        TYPED(product_chunk)(w, job, passes, begin, end, (VALUE *)w->pq + g * job->k);
         break;
     case RESIDUAL:
-        TYPED(residual_group)(w, job, passes, g, begin, end, true);
+        TYPED(residual_chunk)(w, job, passes, g, begin, end, true);
         break;
     default:
         passes.direction(job, tile[begin].begin.row, tile[end].begin.row);

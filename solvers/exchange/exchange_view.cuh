@@ -231,23 +231,23 @@ template <typename T> __device__ void put_chunk(const exchange_view &v, int k, c
 {
     constexpr int AT_ONCE = 8;
     __syncthreads();
-    for (int r = v.run_of[k]; r < v.run_of[k + 1]; r++) {
-        const exchange_run run = v.runs[r];
-        const exchange_target &target = v.targets[run.target];
-        T *const to = (T *)target.to[number % 2] + (run.first - target.first);
-        const int32_t *const sent = v.sent + run.first;
-        for (int64_t i = threadIdx.x; i < run.count; i += AT_ONCE * part_sums::BLOCK) {
+    for (int r = v.range_of[k]; r < v.range_of[k + 1]; r++) {
+        const exchange_range range = v.ranges[r];
+        const exchange_target &target = v.targets[range.target];
+        T *const to = (T *)target.to[number % 2] + (range.first - target.first);
+        const int32_t *const sent = v.sent + range.first;
+        for (int64_t i = threadIdx.x; i < range.count; i += AT_ONCE * part_sums::BLOCK) {
             int32_t from[AT_ONCE];
             T value[AT_ONCE];
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++)
-                from[j] = i + j * part_sums::BLOCK < run.count ? sent[i + j * part_sums::BLOCK] : sent[0];
+                from[j] = i + j * part_sums::BLOCK < range.count ? sent[i + j * part_sums::BLOCK] : sent[0];
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++)
                 value[j] = x[from[j]];
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++)
-                if (i + j * part_sums::BLOCK < run.count)
+                if (i + j * part_sums::BLOCK < range.count)
                     to[i + j * part_sums::BLOCK] = value[j];
         }
     }

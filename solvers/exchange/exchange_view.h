@@ -33,7 +33,7 @@ struct exchange_target {
 };
 
 /* Elements of one chunk for one target: a range of the list of those that are sent. */
-struct exchange_run {
+struct exchange_range {
     int64_t first, count;
     int32_t target;
 };
@@ -56,12 +56,12 @@ struct exchange_view {
     int target_count;
     const int32_t *sent; /* the own elements that are sent */
     int64_t sent_count;
-    /* the chunks, those with elements for other ranks first; how many these are; their runs: chunk
-     * order[k] has run_of[k] ... run_of[k + 1] - 1 */
+    /* the chunks, those with elements for other ranks first; how many these are; their ranges: chunk
+     * order[k] has range_of[k] ... range_of[k + 1] - 1 */
     const int32_t *order;
     int sending;
-    const int32_t *run_of;
-    const struct exchange_run *runs;
+    const int32_t *range_of;
+    const struct exchange_range *ranges;
     const int32_t *sources; /* ranks whose elements arrive */
     int source_count;
     const void *arrived[2];

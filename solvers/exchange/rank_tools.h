@@ -1,6 +1,5 @@
 /* What several ranks do together to make and apply a hierarchy of matrices. distributed/ has the
- * functions (group_levels.c), solvers/amg calls them. All are called by all ranks in the same
- * order.
+ * functions, solvers/amg calls them. All are called by all ranks in the same order.
  *
  * A level's rows are numbered through all ranks, each of which has a range of them. Its own rows
  * are a matrix with the columns of the whole level, which a halo renumbers.
@@ -76,6 +75,11 @@ struct rank_tools {
 
     /* *all: own rows with those of other ranks, room + own + after rows. */
     spmv_status (*fetch_rows)(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all);
+
+    /* *others: rows of other ranks alone, room + own + after rows, of which the own ones are empty. own: with
+     * columns in the layout of the halo, which those of *others have too. Of a column that is not in it the value
+     * is 0, and the place is that of the last one before it, or -1. */
+    spmv_status (*fetch_others)(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *others);
 
     /* *to: the rows of the transpose that this rank owns, with the numbers of the rows of `own`
      * in the whole matrix as columns. */

@@ -276,7 +276,7 @@ struct krylov_solver {
     spmv_status (*iterate)(struct krylov_loop *g, const void **x);
     /* Fills in the vectors. NULL: no kernel of many steps. */
     void (*persistent)(const struct krylov_loop *g, struct krylov_persistent_vectors *at);
-    bool two_steps; /* steps alternate: a group has an even number */
+    bool two_steps; /* steps alternate: a batch has an even number */
 };
 
 extern const struct krylov_solver krylov_cg, krylov_minres, krylov_gmres, krylov_bicgstab, krylov_direct;

@@ -76,7 +76,7 @@ static spmv_status write_state(struct krylov_loop *g)
     state->limit = c->limit;
     state->first = 1;
     state->plain = g->s.precond == NULL;
-    state->even = g->queue != NULL; /* groups of steps begin with an even one */
+    state->even = g->queue != NULL; /* batches of steps begin with an even one */
     state->most = g->s.restart;
     state->c[C_ONE] = scalar_of(1);
     return spmv_upload(g->s.ctx, state, g->v.state, (int64_t)sizeof *state);
@@ -118,14 +118,14 @@ done:
     return st;
 }
 
-enum { AHEAD = 2 }; /* groups in flight */
+enum { AHEAD = 2 }; /* batches in flight */
 
 /* Whether the residuals predict that fewer steps are left than are queued at a time. */
 static bool near_end(const struct krylov_loop *g, double before, int steps)
 {
     const struct krylov_state *const state = &g->host;
     const double fall = log(before / state->residual), left = log(state->residual / state->enough);
-    return fall > 0 && left / fall * steps < (AHEAD + 1) * KRYLOV_LONG_GROUP;
+    return fall > 0 && left / fall * steps < (AHEAD + 1) * KRYLOV_LONG_BATCH;
 }
 
 /* The same, queued ahead. A cycle of gmres has a known number of steps at most. */
@@ -134,21 +134,21 @@ static spmv_status run_queued(struct krylov_loop *g, int64_t base, int64_t *next
     spmv_status st = SPMV_OK;
     const bool costly = g->s.precond != NULL && precond_inverse_diagonal(g->s.precond) == NULL;
     const int64_t most = g->s.restart > 0 ? g->s.restart : INT64_MAX;
-    const int few = costly && !g->s.solver->two_steps ? 1 : KRYLOV_SHORT_GROUP;
-    int steps = costly ? few : KRYLOV_LONG_GROUP, before_steps = 0, last = 0;
+    const int few = costly && !g->s.solver->two_steps ? 1 : KRYLOV_SHORT_BATCH;
+    int steps = costly ? few : KRYLOV_LONG_BATCH, before_steps = 0, last = 0;
     double before = 0;
-    for (int64_t k = 0, group = 0; k < most; group++) {
+    for (int64_t k = 0, batch = 0; k < most; batch++) {
         const int queued = most - k < steps ? few : steps; /* steps after the last do nothing */
-        last = (int)(group % AHEAD);
+        last = (int)(batch % AHEAD);
         TRY(krylov_queue_steps(g->queue, k, queued, last));
         k += queued;
-        if (group >= AHEAD - 1) {
+        if (batch >= AHEAD - 1) {
             TRY(krylov_queue_await(g->queue, (last + 1) % AHEAD, &g->host));
             TRY(tell(g, base, next));
             if (g->host.ending || g->s.told != SPMV_OK)
                 break;
             if (!costly)
-                steps = before > 0 && near_end(g, before, before_steps) ? few : KRYLOV_LONG_GROUP;
+                steps = before > 0 && near_end(g, before, before_steps) ? few : KRYLOV_LONG_BATCH;
             before = g->host.residual;
         }
         before_steps = queued;

@@ -54,15 +54,15 @@ spmv_status krylov_loop_solve(const struct krylov *asked);
 
 /* ------------------------------------------------------------- krylov_queue.cu */
 
-/* Steps in a group on cuda: far from the end, and near it. */
-enum { KRYLOV_LONG_GROUP = 8, KRYLOV_SHORT_GROUP = 2 };
+/* Steps in a batch on cuda: far from the end, and near it. */
+enum { KRYLOV_LONG_BATCH = 8, KRYLOV_SHORT_BATCH = 2 };
 
-/* Steps on cuda, queued ahead in groups of the same few lengths, which are replayed as CUDA graphs.
+/* Steps on cuda, queued ahead in batches of the same few lengths, which are replayed as CUDA graphs.
  * Each is followed by a copy of the state. */
 spmv_status krylov_queue_open(struct krylov_loop *g, struct krylov_queue **queue) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 void krylov_queue_close(struct krylov_queue *queue) CUDA_ONLY();
 
-/* Queues steps from number `first` (KRYLOV_LONG_GROUP, or always the same other number), and a copy of the state to place `which` (0 or 1). */
+/* Queues steps from number `first` (KRYLOV_LONG_BATCH, or always the same other number), and a copy of the state to place `which` (0 or 1). */
 spmv_status krylov_queue_steps(struct krylov_queue *queue, int64_t first, int steps, int which)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 

@@ -1,6 +1,6 @@
-/* The queue of steps of minres, gmres and bicgstab on CUDA: groups of steps are captured once, by
- * their length, and replayed as CUDA graphs. A group does not depend on the number of its first
- * step beyond its parity, and groups of solvers whose steps alternate have an even length, so that
+/* The queue of steps of minres, gmres and bicgstab on CUDA: batches of steps are captured once, by
+ * their length, and replayed as CUDA graphs. A batch does not depend on the number of its first
+ * step beyond its parity, and batches of solvers whose steps alternate have an even length, so that
  * all begin with the same one. Capture and copies of the state: cg_blocks.cuh.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -41,7 +41,7 @@ extern "C" void krylov_queue_close(struct krylov_queue *q)
 
 extern "C" spmv_status krylov_queue_steps(struct krylov_queue *q, int64_t first, int steps, int which)
 {
-    const int length = steps == KRYLOV_LONG_GROUP ? cg_blocks::LONG : cg_blocks::SHORT;
+    const int length = steps == KRYLOV_LONG_BATCH ? cg_blocks::LONG : cg_blocks::SHORT;
     int64_t k = first;
     q->blocks.steps[length] = steps;
     return cg_blocks::queue_block(

@@ -11,8 +11,8 @@
  * unit roundoff times sqrt(longest row) ||A||_F, and ||A v|| estimates ||A||_F (M. F. Hutchinson,
  * "A stochastic estimator of the trace", Comm. Statist. 18, 1989). The bound MARGIN sqrt(nnz) unit
  * roundoffs is far above that. A product that underflows loses half of the smallest subnormal
- * number, which the second term of the bound allows for. The sums u'(A v) are formed in long
- * double, part by part, so the result does not depend on the number of threads.
+ * number, which the second term of the bound allows for. The sums u'(A v) are formed part by part, so the
+ * result does not depend on the number of threads; on a GPU by a kernel, and read once.
  *
  * A complex matrix must be Hermitian: the real parts of u'A v and v'A u are compared, for complex
  * vectors, whose real and imaginary parts are elements as above.
@@ -20,115 +20,103 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
-#include "core/splitmix.h"
 #include "formats/matrix_internal.h"
 #include "product/plan_internal.h"
 #include "solvers/krylov/krylov.h"
+#include "solvers/krylov/krylov_symmetry.h"
 
-enum { VECTORS = 3, MARGIN = 32, PARTS = 64 };
+enum { VECTORS = SYMMETRY_VECTORS, MARGIN = 32 };
 
-/* Random bits of element i, from which all vectors are made. */
-static uint64_t bits_at(int64_t i)
-{
-    return splitmix_mix(((uint64_t)i + ((uint64_t)1 << 40)) * SPLITMIX_STEP);
-}
+/* ------------------------------------------------------------- on the host */
 
-/* Element of vector number `which`, from eleven of these bits: 1 + k / 1024, 0 <= k < 1024, or its
- * negative. */
-static double element_of(uint64_t bits, int which)
-{
-    const uint64_t own = bits >> (11 * which);
-    const int sign = (int)(own & 1) * 2 - 1; /* no branch, which would be taken at random */
-    return (double)(sign * (1024 + (int)(own >> 1 & 1023))) / 1024;
-}
-
-struct sample {
-    void *host, *in, *out; /* count real numbers each; host is in host memory */
-    int64_t count;         /* rows times vectors, times 2 if complex */
-    int64_t first;         /* the number of the first element among those of all ranks */
-    const struct plan_ranks *ranks;
-    int64_t parts; /* PARTS, or with several ranks the chunks of this one */
-    spmv_type type;
-    int team; /* threads for loops on the host */
-};
-
-/* The sums from one product A v: u'A v for each other vector u, and ||A v||^2. */
-struct sums {
-    long double dot[VECTORS], square;
-};
-
-static int64_t part_begin(const struct sample *s, int64_t part)
-{
-    return s->ranks != NULL ? s->ranks->chunk[part] : min_i64(s->count, part * ceil_divide(s->count, PARTS));
-}
-
-static void fill(const struct sample *s, int which)
+static void fill(const struct symmetry_sample *s, int which)
 {
 #pragma omp parallel for num_threads(s->team) schedule(static)
-    for (int64_t part = 0; part < s->parts; part++)
-        for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++)
-            real_set(s->type, s->host, i, element_of(bits_at(s->first + i), which));
+    for (int64_t i = 0; i < s->count; i++)
+        real_set(s->type, s->in, i, symmetry_element(symmetry_bits(s->first + i), which));
 }
 
-/* Adds the parts of all ranks, each rounded to f64. */
-static spmv_status add_ranks(const struct sample *s, const struct sums *of, struct sums *sums)
-{
-    enum { SUMS = VECTORS + 1 };
-    _Static_assert((int)SUMS <= (int)PLAN_SUMS, "as many sums as ranks can add");
-    spmv_status st = SPMV_OK;
-    double *parts = NULL, sum[SUMS];
-    TRY(host_alloc(NULL, max_i64(1, s->parts * SUMS) * (int64_t)sizeof *parts, "the check of symmetry",
-                   (void **)&parts));
-    for (int64_t part = 0; part < s->parts; part++)
-        for (int u = 0; u < SUMS; u++)
-            parts[u * s->parts + part] = (double)(u < VECTORS ? of[part].dot[u] : of[part].square);
-    TRY(s->ranks->sum(s->ranks->self, SPMV_F64, parts, s->parts, SUMS, sum));
-    for (int u = 0; u < VECTORS; u++)
-        sums->dot[u] = sum[u];
-    sums->square = sum[VECTORS];
-done:
-    host_free(parts);
-    return st;
-}
-
-/* which: the number of v, whose own v'A v is not needed. */
-static spmv_status add_up(const struct sample *s, int which, struct sums *of, struct sums *sums)
+static void add_up(const struct symmetry_sample *s, int which, struct symmetry_sums *of)
 {
     const int one = (which + 1) % VECTORS, other = (which + 2) % VECTORS;
 #pragma omp parallel for num_threads(s->team) schedule(static)
     for (int64_t part = 0; part < s->parts; part++) {
-        struct sums own = {{0}, 0};
-        for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
-            const long double value = real_at(s->type, s->host, i);
-            const uint64_t bits = bits_at(s->first + i);
-            own.dot[one] += element_of(bits, one) * value;
-            own.dot[other] += element_of(bits, other) * value;
-            own.square += value * value;
+        long double sum = 0, other_sum = 0;
+        struct symmetry_sums own = {{0}, {0}};
+        for (int64_t i = s->begin[part]; i < s->begin[part + 1]; i++) {
+            const long double value = real_at(s->type, s->out, i);
+            const uint64_t bits = symmetry_bits(s->first + i);
+            sum += symmetry_element(bits, one) * value;
+            other_sum += symmetry_element(bits, other) * value;
+            symmetry_add_square((double)value, own.square);
         }
+        own.dot[one] = (double)sum;
+        own.dot[other] = (double)other_sum;
         of[part] = own;
     }
-    if (s->ranks != NULL)
-        return add_ranks(s, of, sums);
-    *sums = (struct sums){{0}, 0};
-    for (int64_t part = 0; part < s->parts; part++) {
-        for (int u = 0; u < VECTORS; u++)
-            sums->dot[u] += of[part].dot[u];
-        sums->square += of[part].square;
-    }
-    return SPMV_OK;
 }
 
-/* One product with vector number `which`. */
-static spmv_status look(const struct krylov *k, const struct sample *s, int which, struct sums *of, struct sums *sums)
+/* ------------------------------------------------------------- on both */
+
+/* One product with vector number `which`, and the sums of its parts, where s->in is. */
+static spmv_status look(const struct krylov *k, const struct symmetry_sample *s, int which)
 {
     spmv_status st = SPMV_OK;
-    const int64_t bytes = s->count * (int64_t)spmv_type_size(s->type);
-    fill(s, which);
-    TRY(spmv_upload(k->ctx, s->host, s->in, bytes));
+    struct symmetry_sums *const of = s->sums + which * s->parts;
+    const bool gpu = context_on_device(k->ctx);
+    if (gpu)
+        TRY(krylov_symmetry_fill_cuda(k->ctx, s, which));
+    else
+        fill(s, which);
     TRY(spmv_apply(k->plan, NULL, s->in, NULL, s->out));
-    TRY(spmv_download(k->ctx, s->out, s->host, bytes));
-    TRY(add_up(s, which, of, sums));
+    if (gpu)
+        TRY(krylov_symmetry_add_up_cuda(k->ctx, s, which, of));
+    else
+        add_up(s, which, of);
 done:
+    return st;
+}
+
+/* From a product A v: u'A v for each other vector u, and ||A v||. */
+struct sums {
+    double dot[VECTORS], norm;
+};
+
+static long double square_of(const struct symmetry_sums *of)
+{
+    return SYMMETRY_SCALE * of->square[SYMMETRY_SMALL] + of->square[SYMMETRY_OTHERS] +
+           of->square[SYMMETRY_LARGE] / SYMMETRY_SCALE;
+}
+
+/* *sum: of all parts, and of all ranks. */
+static spmv_status add_parts(const struct symmetry_sample *s, const struct plan_ranks *ranks,
+                             const struct symmetry_sums *of, struct sums *sum)
+{
+    enum { SUMS = VECTORS + 1 };
+    _Static_assert((int)SUMS <= (int)PLAN_SUMS, "as many sums as ranks can add");
+    spmv_status st = SPMV_OK;
+    double *parts = NULL, all[SUMS];
+    long double square = 0;
+    *sum = (struct sums){{0}, 0};
+    for (int64_t part = 0; part < s->parts && ranks == NULL; part++) {
+        for (int u = 0; u < VECTORS; u++)
+            sum->dot[u] += of[part].dot[u];
+        square += square_of(&of[part]);
+    }
+    sum->norm = (double)sqrtl(square);
+    if (ranks == NULL)
+        return SPMV_OK;
+    TRY(host_alloc(NULL, max_i64(1, s->parts * SUMS) * (int64_t)sizeof *parts, "the check of symmetry",
+                   (void **)&parts));
+    for (int64_t part = 0; part < s->parts; part++)
+        for (int u = 0; u < SUMS; u++)
+            parts[u * s->parts + part] = u < VECTORS ? of[part].dot[u] : (double)square_of(&of[part]);
+    TRY(ranks->sum(ranks->self, SPMV_F64, parts, s->parts, SUMS, all));
+    for (int u = 0; u < VECTORS; u++)
+        sum->dot[u] = all[u];
+    sum->norm = sqrt(all[VECTORS]);
+done:
+    host_free(parts);
     return st;
 }
 
@@ -138,15 +126,15 @@ static void judge(const struct krylov *k, const struct sums *of)
     const struct real_limits limits = real_limits_of(type_part(k->info.type));
     const double entries = (double)(k->plan->ranks != NULL ? k->plan->ranks->nnz : k->info.nnz);
     const double nnz = entries * k->info.vectors;
-    long double largest = 0;
+    double largest = 0;
     for (int v = 0; v < VECTORS; v++)
-        largest = fmaxl(largest, of[v].square);
-    const double bound = MARGIN * limits.roundoff * sqrt(entries) * (double)sqrtl(largest) + 4 * nnz * limits.subnormal;
+        largest = fmax(largest, of[v].norm);
+    const double bound = MARGIN * limits.roundoff * sqrt(entries) * largest + 4 * nnz * limits.subnormal;
     k->plan->symmetry = PLAN_SYMMETRIC;
     /* the recurrence reports what is not finite */
     for (int u = 0; u < VECTORS && isfinite(bound); u++)
         for (int v = 0; v < u; v++) {
-            const double difference = fabs((double)(of[v].dot[u] - of[u].dot[v]));
+            const double difference = fabs(of[v].dot[u] - of[u].dot[v]);
             if (difference > bound) {
                 k->plan->symmetry = PLAN_NOT_SYMMETRIC;
                 k->plan->asymmetry = difference;
@@ -155,30 +143,67 @@ static void judge(const struct krylov *k, const struct sums *of)
         }
 }
 
+/* So many parts of so many numbers, for any number of threads. On a GPU a block has a part. */
+static int64_t parts_of(bool gpu, int64_t count)
+{
+    enum { PARTS = 64, BLOCKS = 1024, LEAST = 1024 };
+    return gpu ? max_i64(1, min_i64(BLOCKS, count / LEAST)) : (int64_t)PARTS;
+}
+
+/* The bounds of the parts: of the chunks of this rank, or of equal parts. */
+static spmv_status find_parts(const struct krylov *k, struct symmetry_sample *s, int64_t **begin)
+{
+    const struct plan_ranks *ranks = k->plan->ranks;
+    s->parts = ranks != NULL ? ranks->chunks : parts_of(context_on_device(k->ctx), s->count);
+    const spmv_status st =
+        host_alloc(k->ctx, (s->parts + 1) * (int64_t)sizeof **begin, "the check of symmetry", (void **)begin);
+    if (st != SPMV_OK)
+        return st;
+    for (int64_t part = 0; part <= s->parts; part++)
+        (*begin)[part] = ranks != NULL ? ranks->chunk[part] : min_i64(s->count, part * ceil_divide(s->count, s->parts));
+    s->begin = *begin;
+    return SPMV_OK;
+}
+
 static spmv_status sample(const struct krylov *k)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = k->ctx;
     const struct plan_ranks *ranks = k->plan->ranks;
-    struct sums of[VECTORS], *parts = NULL;
-    const spmv_type type = k->info.type;
-    struct sample s = {.count = k->info.rows * k->info.vectors * type_parts(type),
-                       .first = ranks != NULL ? ranks->first_row : 0,
-                       .ranks = ranks,
-                       .parts = ranks != NULL ? ranks->chunks : PARTS,
-                       .type = type_part(type)};
-    const int64_t bytes = s.count * (int64_t)spmv_type_size(s.type);
+    const bool gpu = context_on_device(ctx);
+    struct sums of[VECTORS];
+    struct symmetry_sums *sums = NULL;
+    int64_t *begin = NULL;
+    void *bounds = NULL, *device_sums = NULL;
+    struct symmetry_sample s = {.count = k->info.rows * k->info.vectors * type_parts(k->info.type),
+                                .first = ranks != NULL ? ranks->first_row : 0,
+                                .type = type_part(k->info.type)};
     s.team = host_team(ctx, s.count);
-    TRY(host_alloc(ctx, bytes, "the check of symmetry", &s.host));
-    TRY(host_alloc(ctx, s.parts * (int64_t)sizeof *parts, "the check of symmetry", (void **)&parts));
     TRY(krylov_lend(k, s.type, s.count, &s.in));
-    TRY(context_lend(ctx, bytes, &s.out));
+    TRY(context_lend(ctx, s.count * (int64_t)spmv_type_size(s.type), &s.out));
+    TRY(find_parts(k, &s, &begin));
+    const int64_t bytes = max_i64(1, VECTORS * s.parts) * (int64_t)sizeof *sums;
+    TRY(host_alloc(ctx, bytes, "the check of symmetry", (void **)&sums));
+    s.sums = sums;
+    if (gpu) {
+        TRY(spmv_alloc(ctx, (s.parts + 1) * (int64_t)sizeof *begin, &bounds));
+        TRY(spmv_alloc(ctx, bytes, &device_sums));
+        TRY(spmv_upload(ctx, begin, bounds, (s.parts + 1) * (int64_t)sizeof *begin));
+        s.begin = bounds;
+        s.sums = device_sums;
+    }
     for (int v = 0; v < VECTORS; v++)
-        TRY(look(k, &s, v, parts, &of[v]));
+        TRY(look(k, &s, v));
+    if (gpu)
+        TRY(spmv_download(ctx, device_sums, sums, VECTORS * s.parts * (int64_t)sizeof *sums));
+    for (int v = 0; v < VECTORS; v++)
+        TRY(add_parts(&s, ranks, sums + v * s.parts, &of[v]));
     judge(k, of);
 done:
-    host_free(s.host);
-    host_free(parts);
+    host_free(sums);
+    host_free(begin);
+    spmv_free(ctx, bounds);
+    spmv_free(ctx, device_sums);
     krylov_take_back(k, s.type, s.in);
     context_take_back(ctx, s.out);
     return st;

@@ -88,7 +88,7 @@ static void source_drop(spmv_context *ctx, struct precond_source *source)
     csr_free_host(&source->copies);
     host_free(source->diagonal);
     envelope_release(&source->envelope);
-    spmv_free(ctx, source->device_diagonal);
+    context_take_back(ctx, source->device_diagonal);
     source->diagonal = source->device_diagonal = NULL;
     source->envelope = (struct envelope){0};
     source->bad = INT64_MAX;
@@ -192,7 +192,7 @@ static spmv_status take_diagonal_on_device(spmv_context *ctx, struct precond_sou
     source->bad = a->rows;
     if (a->rows == 0)
         return SPMV_OK;
-    TRY(spmv_alloc(ctx, a->rows * 8, (void **)&source->device_diagonal));
+    TRY(context_lend(ctx, a->rows * 8, (void **)&source->device_diagonal));
     TRY(precond_diagonal_cuda(ctx, a, source->device_diagonal));
     TRY(context_scratch(ctx, ctx->backend->index_check_scratch(ctx, a->rows), &scratch));
     TRY(ctx->backend->index_check(ctx, source->device_diagonal, 64, 1, INT64_C(0x7ff0000000000000), a->rows,
@@ -478,7 +478,9 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK && !choice.replaced) {
         (*made)->rival = precond_choice_rival(&choice);
+        (*made)->spare = choice.spare;
         (*made)->expected = choice.expected;
+        (*made)->rival_setup = choice.rival_setup;
     }
     if (st == SPMV_OK && choice.replaced)
         ctx->error[0] = '\0'; /* what it fell back from is no failure */
@@ -702,9 +704,19 @@ const char *precond_rival(const spmv_preconditioner *m)
     return m->rival;
 }
 
+const char *precond_spare(const spmv_preconditioner *m)
+{
+    return m->spare;
+}
+
 double precond_expected(const spmv_preconditioner *m)
 {
     return m->expected;
+}
+
+double precond_rival_setup(const spmv_preconditioner *m)
+{
+    return m->rival_setup;
 }
 
 bool precond_is_identity(const spmv_preconditioner *m)

@@ -221,7 +221,7 @@ static spmv_status fill_start(const struct chebyshev *c, void *to)
     spmv_status st = SPMV_OK;
     const spmv_preconditioner *m = c->m;
     void *host = NULL;
-    uint64_t state = ranks_of(c) != NULL ? (uint64_t)ranks_of(c)->first_row * SPLITMIX_STEP : 0;
+    uint64_t state = ranks_of(c) != NULL ? (uint64_t)ranks_of(c)->first_row * SPLITMIX_GAMMA : 0;
     TRY(host_alloc(m->ctx, m->rows * 8, "a start", &host));
     for (int64_t i = 0; i < m->rows; i++)
         real_set(m->type, host, i, (double)(int64_t)splitmix_next(&state) * 0x1p-63);

@@ -266,6 +266,10 @@ spmv_status precond_make_cholesky(spmv_preconditioner *m, struct precond_source 
                          "preconditioner %s: the factor would have %.3g entries, more than %g times those of the "
                          "matrix (option fill)",
                          m->name, e->entries, source->options->fill));
+    if (!context_allows(m->ctx, (int64_t)fmin(e->products, 0x1p62), 1, 1))
+        TRY(context_fail(m->ctx, SPMV_ERROR_LIMIT,
+                         "preconditioner %s: the factor takes %.3g multiplications, longer than what is left", m->name,
+                         e->products));
     for (int64_t i = 0; i < m->rows; i++)
         TRY(precond_check_reciprocal(m, i, source->diagonal[i]));
     TRY(host_alloc(m->ctx, sizeof *f, "a preconditioner", (void **)&f));

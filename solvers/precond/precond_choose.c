@@ -60,6 +60,10 @@ static const double PRODUCTS = 2, ORDER = 70;
  * 0.2 s, or so many for each entry of the matrix. */
 static const double ALL_PRODUCTS = 4e8, FEW_PRODUCTS = 50;
 
+/* A complete factor as the rival of multigrid may be so wide, as a part of the mean number of rows at the same
+ * distance, and have so many multiplications, a second or two. What it really takes is found before it is made. */
+static const double RIVAL_WIDTH = 0.35, RIVAL_PRODUCTS = 2e9;
+
 /* Beyond this size, a factor costs more than it saves, because its solves have little
  * parallelism. */
 enum { FACTOR_ROWS = 10000 };
@@ -83,6 +87,11 @@ enum { DEAR = 2 };
 int64_t precond_factor_work(const spmv_csr *a)
 {
     return (int64_t)fmin(FACTOR_WORK * (double)(a->nnz + a->rows), 0x1p62);
+}
+
+double precond_products(const spmv_csr *a, double steps)
+{
+    return steps * PRODUCTS * (double)a->nnz;
 }
 
 int64_t precond_most_work(const spmv_csr *a)
@@ -149,16 +158,16 @@ static spmv_status look_at(spmv_context *ctx, const struct precond_source *sourc
     return SPMV_OK;
 }
 
-/* A search from a row. seen: 1 for each row that an earlier search has reached, else 0. queue and
- * reached: PRECOND_BALL numbers. */
-static struct precond_ball ball_from(const spmv_csr *a, int64_t row, char *seen, int32_t *queue, int32_t *reached)
+/* A search from a row. seen: 1 for each row that an earlier search has reached, else 0. queue:
+ * PRECOND_BALL numbers. */
+static struct precond_ball ball_from(const spmv_csr *a, int64_t row, char *seen, int32_t *queue)
 {
-    int32_t steps = 0;
-    int64_t begin = 0, end = 1;
+    int32_t steps = 0, reached[PRECOND_BALL_STEPS + 1];
+    int64_t begin = 0, here = 1, end = 1;
     seen[row] = 1;
     queue[0] = (int32_t)row;
     reached[0] = 1;
-    for (int64_t here = 1; begin < here && here <= PRECOND_BALL; here = end) {
+    for (; begin < here && here <= PRECOND_BALL && steps < PRECOND_BALL_STEPS; here = end) {
         for (; begin < here; begin++)
             for (int64_t k = row_first(a, queue[begin]); k < row_first(a, queue[begin] + 1); k++)
                 if (!seen[a->col[k]]) {
@@ -170,25 +179,24 @@ static struct precond_ball ball_from(const spmv_csr *a, int64_t row, char *seen,
         if (end > here && end <= PRECOND_BALL)
             reached[++steps] = (int32_t)end;
     }
-    return (struct precond_ball){steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
+    return (struct precond_ball){steps, reached[steps], reached[steps / 2], begin == here};
 }
 
 /* From row 0, or if few rows can be reached from there, from the row in the middle: rows of
  * boundary values often have nothing beside the diagonal. */
 static spmv_status ball_on_host(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
 {
-    int32_t *queue = NULL, *reached = NULL;
+    int32_t *queue = NULL;
     char *seen = NULL;
     spmv_status st = SPMV_OK;
     TRY(host_alloc(ctx, PRECOND_BALL * 4, "a search", (void **)&queue));
-    TRY(host_alloc(ctx, PRECOND_BALL * 4, "a search", (void **)&reached));
     TRY(host_alloc(ctx, a->rows, "a search", (void **)&seen));
     memset(seen, 0, (size_t)a->rows);
-    *ball = ball_from(a, 0, seen, queue, reached);
+    *ball = ball_from(a, 0, seen, queue);
     if (ball->ended && ball->rows < a->rows / 2)
-        *ball = ball_from(a, a->rows / 2, seen, queue, reached);
+        *ball = ball_from(a, a->rows / 2, seen, queue);
 done:
-    host_free_all(queue, reached, seen);
+    host_free_all(queue, seen);
     return st;
 }
 
@@ -302,13 +310,19 @@ static spmv_status count_rows(struct system_facts *f)
     return st;
 }
 
+/* Estimated multiplications of a complete factor whose envelope is so many times as wide as the mean number of
+ * rows at the same distance. */
+static double products_of(const struct system_facts *f, double width)
+{
+    const double rows = (double)f->a->rows, wide = f->distance > 0 ? fmin(rows, width * rows / f->distance) : rows;
+    return fmin(f->look.products, 0.5 * rows * wide * wide);
+}
+
 /* On a CPU: the order of the envelope is found only if the matrix's own has a small one, or if the
  * distance promises one: 1.5 times as wide as the mean number of rows at the same distance. */
 static spmv_status count_envelope(struct system_facts *f)
 {
-    const double rows = (double)f->a->rows, width = f->distance > 0 ? 1.5 * rows / f->distance : rows;
-    if (f->gpu || f->purpose == PRECOND_FOR_RANKS || f->look.beside == 0 ||
-        fmin(f->look.products, 0.5 * rows * width * width) > f->worth)
+    if (f->gpu || f->purpose == PRECOND_FOR_RANKS || f->look.beside == 0 || products_of(f, 1.5) > f->worth)
         return SPMV_OK;
     const spmv_status st = envelope_find(f->ctx, f->source);
     f->envelope = st == SPMV_OK;
@@ -527,6 +541,15 @@ static const struct rule {
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
 };
 
+/* A complete factor, which needs no iterations, takes a time that is known: it bounds that of a multigrid
+ * whose iterations are many. */
+static bool factor_bounds(const struct system_facts *f)
+{
+    const double rows = (double)f->a->rows, products = products_of(f, RIVAL_WIDTH);
+    return !f->gpu && products > 0 && products <= RIVAL_PRODUCTS &&
+           sqrt(2 * products / rows) * rows <= f->source->options->fill * ((double)f->a->nnz + rows);
+}
+
 /* Multigrid races only where errors are smooth. */
 static const char *rival_of(const struct system_facts *f, const struct rule *rule)
 {
@@ -578,15 +601,18 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
             TRY(count_rows(&f));
         if (counted < STAGE_ENVELOPE && rule->needs >= STAGE_ENVELOPE)
             TRY(count_envelope(&f));
-        counted = rule->needs;
+        counted = rule->needs > counted ? rule->needs : counted;
         if (rule->when(&f))
             break;
     }
     choice->purpose = purpose;
     choice->name = rule->name;
     const bool smooth = f.laplacian || f.balanced;
-    choice->rival = rival_of(&f, rule);
+    choice->spare = rival_of(&f, rule);
+    choice->rival =
+        choice->spare != NULL && strcmp(choice->spare, "ic0") == 0 && factor_bounds(&f) ? "cholesky" : choice->spare;
     choice->expected = smooth && f.distance > 0 ? f.steps : 0;
+    choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, RIVAL_WIDTH) / precond_products(f.a, 1) : 0;
     choice->replaced = false;
     explain(&f, rule->reason, choice->why);
 done:

@@ -15,6 +15,7 @@ static const struct row {
 } on_cpu[] = {
     {PRECOND_FOR_CG, "amg", {100, 8, 20}},
     {PRECOND_FOR_CG, "ic0", {25, 2, 100}},
+    {PRECOND_FOR_CG, "cholesky", {35, 12, 2}}, /* and its multiplications */
     {PRECOND_FOR_CG, NULL, {0, 1, 200}},
     {PRECOND_FOR_UNSYMMETRIC, "ilut", {40, 1.3, 20}},
     {PRECOND_FOR_UNSYMMETRIC, "ilu0", {8, 1.3, 45}},
@@ -32,13 +33,17 @@ enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 /* minres takes several kernels a step: microseconds beside those of gmres. */
 static const double MINRES = 9;
 
+/* The vectors of so many million rows fit the last-level cache. */
+static const double CACHED_MILLIONS = 0.2;
+
 /* A step of gmres with a basis of 25 vectors, which is that of the usual restart on average. */
 static struct precond_cost general_on_gpu(const char *name, double rows, double entries)
 {
-    const double millions = 1e-6 * rows, read = 1e-6 * entries, step = 7.5 + 60 * millions + 4 * read;
+    const double millions = 1e-6 * rows, read = 1e-6 * entries;
+    const double beyond = millions > CACHED_MILLIONS ? millions - CACHED_MILLIONS : 0;
+    const double step = 7.5 + 60 * millions + 100 * beyond + 4 * read;
     if (strcmp(name, "amg") == 0)
-        return (struct precond_cost){4500 + 60000 * millions + 6000 * read, step + 150 + 300 * millions + 24 * read,
-                                     12};
+        return (struct precond_cost){6000 + 3700 * read, 125 + 400 * millions, 12};
     if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
         return (struct precond_cost){1000 + 200000 * (millions + read), step + 300 + 50000 * millions, 15};
     return (struct precond_cost){0, step, 100};

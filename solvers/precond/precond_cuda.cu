@@ -68,16 +68,29 @@ __device__ void atomic_max_of_warp(unsigned long long number, unsigned long long
         atomicMax(to, number);
 }
 
+/* So many lanes have a row: the entries of most rows are loaded at once. */
+enum { ROW_LANES = 8, WARP_ROWS = warp_lanes / ROW_LANES };
+
+__device__ double sum_of_row(double value)
+{
+    for (int distance = ROW_LANES / 2; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(0xffffffffu, value, distance);
+    return value;
+}
+
 template <typename T, typename Offset>
 __global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, const int32_t *col, const T *val,
                                                        const double *diagonal, int64_t rows, look_cells *cells)
 {
-    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    const int lane = (int)threadIdx.x % ROW_LANES;
+    const int64_t warps = (int64_t)gridDim.x * (THREADS / warp_lanes);
     look_cells mine = {};
-    for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows; row += stride) {
-        const int64_t end = row_ptr[row + 1];
+    for (int64_t warp = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / warp_lanes; warp * WARP_ROWS < rows;
+         warp += warps) {
+        const int64_t row = warp * WARP_ROWS + (int)threadIdx.x % warp_lanes / ROW_LANES;
+        const int64_t end = row < rows ? (int64_t)row_ptr[row + 1] : 0;
         double sum = 0, above = 0;
-        for (int64_t k = row_ptr[row]; k < end; k++) {
+        for (int64_t k = row < rows ? (int64_t)row_ptr[row] + lane : 0; k < end; k += ROW_LANES) {
             const double value = val != nullptr ? (double)val[k] : 1;
             if (col[k] != row && value != 0) {
                 sum += fabs(value);
@@ -86,6 +99,10 @@ __global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, co
                 mine.positive += value > 0;
             }
         }
+        sum = sum_of_row(sum);
+        above = sum_of_row(above);
+        if (lane != 0 || row >= rows)
+            continue;
         mine.mixed += above > PRECOND_POSITIVE * diagonal[row];
         mine.balanced += fabs(diagonal[row] - sum + 2 * above) <= PRECOND_BALANCE * diagonal[row];
         const unsigned long long ratio = bits_of(sum / diagonal[row]), own = bits_of(diagonal[row]);
@@ -93,6 +110,7 @@ __global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, co
         mine.flipped_smallest = ~own > mine.flipped_smallest ? ~own : mine.flipped_smallest;
         mine.largest = own > mine.largest ? own : mine.largest;
     }
+    __syncwarp();
     atomic_max_of_warp(mine.heaviest, &cells->heaviest);
     atomic_max_of_warp(mine.flipped_smallest, &cells->flipped_smallest);
     atomic_max_of_warp(mine.largest, &cells->largest);
@@ -104,25 +122,26 @@ __global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, co
 
 enum { BALL_THREADS = 1024 };
 
-/* One block. marks: a bit for each row, 0; queue: room for PRECOND_BALL rows. A step in which the
- * queue becomes full does not count. The order of the queue depends on the clock, the numbers do
- * not. */
+/* One block. marks: a bit for each row, 0. A step in which the queue becomes full does not count. The order of
+ * the queue depends on the clock, the numbers do not. */
 template <typename Offset>
-__global__ void __launch_bounds__(BALL_THREADS) ball_kernel(const Offset *row_ptr, const int32_t *col, int64_t rows,
-                                                            unsigned *marks, int32_t *queue, precond_ball *ball)
+__global__ void __launch_bounds__(BALL_THREADS)
+    ball_kernel(const Offset *row_ptr, const int32_t *col, int64_t rows, unsigned *marks, precond_ball *ball)
 {
-    __shared__ int end, reached[PRECOND_BALL];
-    int begin = 0, steps = 0;
+    __shared__ int32_t queue[PRECOND_BALL];
+    __shared__ int end, reached[PRECOND_BALL_STEPS + 1];
+    const int lane = (int)threadIdx.x % ROW_LANES;
+    int begin = 0, steps = 0, here = 1;
     if (threadIdx.x == 0) {
         marks[0] = 1;
         queue[0] = 0;
         reached[0] = end = 1;
     }
     __syncthreads();
-    for (int here = 1; begin < here && here <= PRECOND_BALL;) {
-        for (int at = begin + (int)threadIdx.x; at < here; at += BALL_THREADS) {
+    while (begin < here && here <= PRECOND_BALL && steps < PRECOND_BALL_STEPS) {
+        for (int at = begin + (int)threadIdx.x / ROW_LANES; at < here; at += BALL_THREADS / ROW_LANES) {
             const int64_t row = queue[at], last = row_ptr[row + 1];
-            for (int64_t k = row_ptr[row]; k < last; k++) {
+            for (int64_t k = row_ptr[row] + lane; k < last; k += ROW_LANES) {
                 const unsigned next = (unsigned)col[k], bit = 1u << next % 32;
                 if (next >= rows || (atomicOr(marks + next / 32, bit) & bit) != 0)
                     continue;
@@ -142,7 +161,7 @@ __global__ void __launch_bounds__(BALL_THREADS) ball_kernel(const Offset *row_pt
         __syncthreads();
     }
     if (threadIdx.x == 0)
-        *ball = {steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
+        *ball = {steps, reached[steps], reached[steps / 2], begin == here};
 }
 
 template <typename T>
@@ -190,16 +209,16 @@ template <typename T, typename Offset>
 spmv_status look(spmv_context *ctx, const spmv_csr *a, const double *diagonal, look_cells *cells)
 {
     enum { LOOK_BLOCKS = 1024 };
-    return launch(ctx, "preconditioner look", (int)min_i64(grid_for(a->rows, THREADS), LOOK_BLOCKS), THREADS,
-                  look_kernel<T, Offset>, (const Offset *)a->row_ptr, a->col, (const T *)a->val, diagonal, a->rows,
-                  cells);
+    return launch(ctx, "preconditioner look", (int)min_i64(grid_for(a->rows, THREADS / ROW_LANES), LOOK_BLOCKS),
+                  THREADS, look_kernel<T, Offset>, (const Offset *)a->row_ptr, a->col, (const T *)a->val, diagonal,
+                  a->rows, cells);
 }
 
 template <typename Offset>
-spmv_status grow_ball(spmv_context *ctx, const spmv_csr *a, unsigned *marks, int32_t *queue, precond_ball *ball)
+spmv_status grow_ball(spmv_context *ctx, const spmv_csr *a, unsigned *marks, precond_ball *ball)
 {
     return launch(ctx, "preconditioner ball", 1, BALL_THREADS, ball_kernel<Offset>, (const Offset *)a->row_ptr, a->col,
-                  a->rows, marks, queue, ball);
+                  a->rows, marks, ball);
 }
 
 /* Memory of the context, all bits 0. */
@@ -291,22 +310,18 @@ extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, c
 
 extern "C" spmv_status precond_ball_cuda(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
 {
-    void *there = nullptr, *marks = nullptr, *queue = nullptr;
+    void *there = nullptr, *marks = nullptr;
     spmv_status st = cleared(ctx, ceil_divide(a->rows, (int64_t)32) * 4, &marks);
-    if (st == SPMV_OK)
-        st = context_alloc(ctx, PRECOND_BALL * 4, &queue);
     if (st == SPMV_OK)
         st = context_alloc(ctx, (int64_t)sizeof *ball, &there);
     if (st == SPMV_OK)
         st = on_device(ctx, [=] {
             return (a->row_ptr_bits == 64 ? grow_ball<int64_t> : grow_ball<int32_t>)(ctx, a, (unsigned *)marks,
-                                                                                     (int32_t *)queue,
                                                                                      (precond_ball *)there);
         });
     if (st == SPMV_OK)
         st = spmv_download(ctx, there, ball, (int64_t)sizeof *ball);
     context_free(ctx, there);
     context_free(ctx, marks);
-    context_free(ctx, queue);
     return st;
 }

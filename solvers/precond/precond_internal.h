@@ -35,10 +35,11 @@ struct spmv_preconditioner {
     double seconds;
     double lowest, highest, shift;
     int64_t levels, fallen;
-    /* under "auto": the kind that may be better, NULL: none; iterations that are expected with none or
-     * jacobi, 0: not known */
-    const char *rival;
-    double expected;
+    /* under "auto": the kind that may be better, and another one if that cannot be made, NULL: none; iterations
+     * that are expected with none or jacobi, 0: not known; steps of none that making a complete factor takes, if
+     * that is the rival */
+    const char *rival, *spare;
+    double expected, rival_setup;
     char name[PRECOND_NAME];
     char why[PRECOND_SENTENCE];
     char layout[PRECOND_SENTENCE];
@@ -133,9 +134,9 @@ static inline bool precond_row_is_balanced(const struct precond_row *row, double
     return fabs(diagonal - row->sum + 2 * row->above) <= PRECOND_BALANCE * diagonal;
 }
 
-/* A breadth-first search from row 0 along entries, which ends when it has reached BALL_ROWS rows or
- * all that can be reached. */
-enum { PRECOND_BALL = 4096 };
+/* A breadth-first search from row 0 along entries, which ends when it has reached PRECOND_BALL rows or
+ * all that can be reached, or after PRECOND_BALL_STEPS steps. */
+enum { PRECOND_BALL = 4096, PRECOND_BALL_STEPS = 256 };
 struct precond_ball {
     int32_t steps;        /* from row 0 to the last rows reached */
     int32_t rows, inside; /* reached after all steps; after half of them, rounded down */
@@ -215,7 +216,9 @@ enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_UNSYMMETRIC, 
 struct precond_choice {
     const char *name;           /* of a kind */
     const char *rival;          /* another one that may be better, which a solve finds out; NULL: none */
+    const char *spare;          /* the rival if that one cannot be made; NULL: none */
     double expected;            /* iterations with none or jacobi; 0: not known */
+    double rival_setup;         /* of a complete factor as the rival: steps of none that making it takes */
     char why[PRECOND_SENTENCE]; /* the reason */
     enum precond_for purpose;
     bool replaced; /* the first choice could not be made */
@@ -242,6 +245,9 @@ int64_t precond_choice_work(const struct precond_choice *choice, const spmv_csr 
 
 /* The work (context_pace) of an incomplete factor that takes as long as a hierarchy and its iterations. */
 int64_t precond_factor_work(const spmv_csr *a);
+
+/* Multiplications of a complete factorization that take as long as so many steps without a preconditioner. */
+double precond_products(const spmv_csr *a, double steps);
 
 /* The most work (context_budget) of a set-up under "auto". */
 int64_t precond_most_work(const spmv_csr *a);
@@ -280,8 +286,14 @@ bool precond_renews(const spmv_preconditioner *m);
 /* The kind that may be better (solver_race.c); NULL: none. */
 const char *precond_rival(const spmv_preconditioner *m);
 
+/* What races if that cannot be made; NULL: nothing. */
+const char *precond_spare(const spmv_preconditioner *m);
+
 /* Iterations that are expected with none or jacobi; 0: not known. */
 double precond_expected(const spmv_preconditioner *m);
+
+/* Steps of none that making a complete factor takes, if that is the rival. */
+double precond_rival_setup(const spmv_preconditioner *m);
 
 /* Whether M is the identity ("none"), which a solver can skip. */
 bool precond_is_identity(const spmv_preconditioner *m);

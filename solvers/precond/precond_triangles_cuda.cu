@@ -2,7 +2,7 @@
  *
  *     out_i = (in_i - sum of val out_col) inverse_i,    the sum in the order of the row
  *
- * Rows are solved in the order of their levels. A group of lanes has a row: each lane waits for
+ * Rows are solved in the order of their levels. A subwarp has a row: each lane waits for
  * the element of out that its entry needs, and multiplies. When all lanes have their products,
  * the first one subtracts them in the order of the row, as the host does. There is no barrier
  * between levels.
@@ -29,7 +29,7 @@
  *
  * Progress: a tile's number is drawn from a counter, so tiles with smaller numbers belong to
  * blocks that run or have finished, and a tile needs no other ones (as in device/lookback.cuh).
- * In a tile, a warp takes rows in their order, and a waiting group does not keep other groups of
+ * In a tile, a warp takes rows in their order, and a waiting subwarp does not keep other subwarps of
  * its warp from going on. So the first row that is not solved is always in progress, and waits
  * for nothing.
  *
@@ -52,7 +52,7 @@ extern "C" {
 namespace
 {
 
-/* FEW_LANES: groups of at most so many lanes need few warps to hold several levels at a time; with
+/* FEW_LANES: subwarps of at most so many lanes need few warps to hold several levels at a time; with
  * more warps, their polling loads take longer. RESIDENT_THREADS: what a multiprocessor runs at once
  * on every architecture, with 64 registers a thread. */
 enum { FEW_LANES = 4, FEW_THREADS = 256, MANY_THREADS = 512, RESIDENT_THREADS = 1024 };
@@ -115,7 +115,7 @@ struct row_found {
     int32_t number;
 };
 
-/* An entry, and what the first lane of a group computes with. */
+/* An entry, and what the first lane of a subwarp computes with. */
 template <typename T> struct loaded {
     int32_t col;
     T val, sum, inverse;
@@ -138,14 +138,14 @@ template <typename X> __device__ X from_lane(X x, int lane)
     return __shfl_sync(0xffffffffu, x, lane % (unsigned)warp_lanes);
 }
 
-/* Groups of this many lanes, in a block of this many threads. */
+/* Subwarps of this many lanes, in a block of this many threads. */
 template <typename T, int Lanes, int Threads> struct solver {
     static constexpr int rows = warp_lanes / Lanes, stride = Threads / Lanes;
 
     const triangle<T> &t;
     shared_words<word_for<T>> shared; /* elements of the tile */
     bool keeps;                       /* they are needed */
-    int part, leader;                 /* the lane's number in its group, and the group's first lane */
+    int part, leader;                 /* the lane's number in its subwarp, and the subwarp's first lane */
 
     __device__ row_found find(unsigned p, unsigned end) const
     {
@@ -180,7 +180,7 @@ template <typename T, int Lanes, int Threads> struct solver {
         return col < 0 ? shared.read(-1 - col) : load_relaxed(t.out + col);
     }
 
-    /* The bit of a group's last lane, if all its lanes are in `lanes`: all bits of a group are 1
+    /* The bit of a subwarp's last lane, if all its lanes are in `lanes`: all bits of a subwarp are 1
      * if its last one is and adding 1 to the others carries into it. */
     static __device__ unsigned complete(unsigned lanes)
     {
@@ -204,7 +204,7 @@ template <typename T, int Lanes, int Threads> struct solver {
         return word;
     }
 
-    /* By the first lane of a group. local: the row's place in the tile. */
+    /* By the first lane of a subwarp. local: the row's place in the tile. */
     __device__ void publish(int local, const row_found &row, const loaded<T> &own) const
     {
         const word_for<T> word = word_of(own.sum * own.inverse);
@@ -273,7 +273,7 @@ template <typename T, int Lanes, int Threads> struct solver {
             publish(local, row, own);
     }
 
-    /* Solves the rows of a warp, those of each group as soon as possible. */
+    /* Solves the rows of a warp, those of each subwarp as soon as possible. */
     __device__ void solve(int local, const row_found &row, loaded<T> own) const
     {
         enum { WAITS, HAS_PRODUCT, IDLE };

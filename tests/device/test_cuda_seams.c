@@ -28,7 +28,7 @@ struct cut {
     unsigned char *flags;
 };
 
-enum cut_kind { ONE, EACH, RANDOM, EMPTY_RUNS, EMPTY_ENDS, CUT_KINDS };
+enum cut_kind { ONE, EACH, RANDOM, EMPTY_SEGMENTS, EMPTY_ENDS, CUT_KINDS };
 
 static int64_t length_of(enum cut_kind kind, int64_t s, uint64_t *random)
 {
@@ -39,7 +39,7 @@ static int64_t length_of(enum cut_kind kind, int64_t s, uint64_t *random)
     case RANDOM:
         return r % 7 == 0 ? (int64_t)(r >> 32) % 700 : (int64_t)(r >> 32) % 6;
     /* runs of empty segments longer than a block, then one of a few hundred elements */
-    case EMPTY_RUNS:
+    case EMPTY_SEGMENTS:
         return s % 1500 == 1499 ? (int64_t)(r >> 32) % 900 : s % 3000 < 40;
     default:
         return INT64_MAX;

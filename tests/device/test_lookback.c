@@ -177,8 +177,8 @@ static void expect(const struct input *x, const struct running *sum, const void 
     const double v = x->type == SPMV_F32   ? (double)((const float *)got)[i]
                      : x->type == SPMV_F64 ? ((const double *)got)[i]
                                            : (double)((const int32_t *)got)[i];
-    const long double unit = x->type == SPMV_F32 ? 0x1p-24L : 0x1p-53L;
-    if (!(fabsl(v - sum->value) <= 2 * unit * (long double)(sum->terms + 1) * sum->magnitude))
+    const long double roundoff = x->type == SPMV_F32 ? 0x1p-24L : 0x1p-53L;
+    if (!(fabsl(v - sum->value) <= 2 * roundoff * (long double)(sum->terms + 1) * sum->magnitude))
         fail_msg("%s, %s %s: result %lld is %.17g instead of %.17Lg", what, spmv_op_name(x->op),
                  spmv_type_name(x->type), (long long)i, v, sum->value);
 }

@@ -12,11 +12,12 @@
 #include "core/runtime.h"
 #include "core/splitmix.h"
 #include "tests/support/support.h"
+#include "tests/support/support_elements.h"
 
 enum { MOST_ITERATIONS = 400 };
 
 static const struct system {
-    const char *spec;
+    const char *spec; /* "elements:SIDE": see support_elements */
     spmv_type type;   /* of the matrix and of vectors */
     int64_t coarse;   /* a larger second level has parts on ranks too */
     const char *says; /* of the hierarchy */
@@ -29,12 +30,14 @@ static const struct system {
     {"poisson3d:9", SPMV_F64, 0, "rows in f32", "peer", 0, NULL, false},
     {"diffusion2d:24,1000000", SPMV_F64, 0, "classical", NULL, 0, NULL, false},
     {"elasticity2d:10", SPMV_F64, 0, "nodes of 2 rows; 3 near-null vectors", NULL, 0, "rigid2d:10", false},
+    {"elements:26", SPMV_F64, 100, "degree 3;", NULL, 0, NULL, false},
 #else
     {"poisson3d:36", SPMV_F64, 4096, "rows in f32", NULL, 0, NULL, false},
     {"poisson2d:80", SPMV_F64, 0, "rows in f32", NULL, 0, NULL, true},
     {"stencil27:18", SPMV_F32, 0, "rows in f32", NULL, 0, NULL, false},
     {"diffusion2d:90,1000000", SPMV_F64, 0, "classical", NULL, 0, NULL, false},
     {"elasticity2d:60", SPMV_F64, 0, "nodes of 2 rows", NULL, 0, NULL, false},
+    {"elements:140", SPMV_F64, 4096, "degree 3;", NULL, 0, NULL, true},
     {"elasticity3d:12", SPMV_F64, 0, "nodes of 3 rows; 6 near-null vectors", NULL, 3, "rigid3d:12", false},
     {"elasticity2d:50", SPMV_F64, 0, "3 near-null vectors", NULL, 1, "rigid2d:50", false},
 #endif
@@ -274,8 +277,14 @@ static void compare(const struct outcome *a, const struct outcome *b, const stru
     assert_memory_equal(a->history, b->history, sizeof a->history);
 }
 
+/* NULL, and a with arrays of its own, for elements. */
 static spmv_matrix *matrix_of(const struct system *s, spmv_csr *a)
 {
+    int side = 0;
+    if (sscanf(s->spec, "elements:%d", &side) == 1) {
+        *a = support_elements(side, 0.01);
+        return NULL;
+    }
     spmv_context *ctx = NULL;
     spmv_matrix *matrix = NULL;
     spmv_context_options options;
@@ -357,6 +366,8 @@ static void same_hierarchy(void **state)
             assert_memory_equal(alone.applied, one.applied, (size_t)a.rows * spmv_type_size(systems[s].type));
         close_outcome(&alone);
         close_outcome(&one);
+        if (matrix == NULL)
+            support_free_elements(&a);
         spmv_matrix_destroy(matrix);
         free(vectors);
     }

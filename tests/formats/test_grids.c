@@ -63,7 +63,7 @@ static void spec_of(const struct problem *p, char *spec, size_t size)
 
 static double cell(const struct problem *p, int64_t i)
 {
-    return pow(p->contrast, random_unit(random_bits(p->seed, 0x646966, (uint64_t)i)));
+    return pow(p->contrast, random_uniform(random_bits(p->seed, 0x646966, (uint64_t)i)));
 }
 
 /* The dense matrix: each face adds its coefficient to the two diagonals and subtracts it from the

@@ -62,10 +62,10 @@ static void both(const struct mtx_header *header, spmv_type type, int64_t bytes)
     same_remarks(&a->rounded, &b->rounded);
     same_remarks(&a->not_finite, &b->not_finite);
     assert_int_equal(plain.tile.n, wide.tile.n);
-    assert_int_equal(plain.tile.runs, wide.tile.runs);
+    assert_int_equal(plain.tile.sequences, wide.tile.sequences);
     assert_int_equal(plain.tile.ordered, wide.tile.ordered);
-    assert_memory_equal(plain.row, wide.row, (size_t)plain.tile.runs * sizeof plain.row[0]);
-    assert_memory_equal(plain.first, wide.first, (size_t)plain.tile.runs * sizeof plain.first[0]);
+    assert_memory_equal(plain.row, wide.row, (size_t)plain.tile.sequences * sizeof plain.row[0]);
+    assert_memory_equal(plain.first, wide.first, (size_t)plain.tile.sequences * sizeof plain.first[0]);
     assert_memory_equal(plain.col, wide.col, (size_t)plain.tile.n * sizeof plain.col[0]);
     for (int64_t k = 0; k < plain.tile.n; k++)
         if (memcmp(plain.val + (size_t)k * size, wide.val + (size_t)k * size, size) != 0)

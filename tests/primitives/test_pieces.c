@@ -1,5 +1,5 @@
 /* Scan and reduce of host arrays in pieces: every operator and type, both kinds, at the seams of
- * units and pieces, in place; the same bits for any piece size; page-locked arrays; progress and
+ * grains and pieces, in place; the same bits for any piece size; page-locked arrays; progress and
  * cancelling; the state after a shortage of memory and after a failed call; on a GPU an array
  * larger than the free memory.
  *
@@ -11,8 +11,8 @@
 #include "core/pieces.h"
 #include "tests/support/support_pairs.h"
 
-/* Elements of a unit; a small number where the host emulates the GPU. */
-enum { U = PIECE_UNIT };
+/* Elements of a grain; a small number where the host emulates the GPU. */
+enum { U = PIECE_GRAIN };
 
 static spmv_pieces_options pieces_of(int64_t bytes)
 {
@@ -42,14 +42,14 @@ static void *scan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *p, 
     return out;
 }
 
-/* units: number of units in a piece */
-static void check(spmv_context *ctx, const struct pair *p, int64_t n, int units)
+/* grains: number of grains in a piece */
+static void check(spmv_context *ctx, const struct pair *p, int64_t n, int grains)
 {
     void *in = pair_values(p, n, true, 17 + (uint64_t)n), *want = host_array(n * p->size);
-    const int64_t piece_bytes = units * (int64_t)U * p->size;
+    const int64_t piece_bytes = grains * (int64_t)U * p->size;
     for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++) {
         oracle_scan(p, (spmv_scan_kind)kind, NULL, in, want, n);
-        void *got = scan(ctx, (spmv_scan_kind)kind, p, in, n, piece_bytes, (kind + units) % 2);
+        void *got = scan(ctx, (spmv_scan_kind)kind, p, in, n, piece_bytes, (kind + grains) % 2);
         assert_same(got, want, p->size, n, p->name);
         free(got);
     }
@@ -72,7 +72,7 @@ static void every_pair(void **state)
             check(ctx, p, sizes[s], 1);
 }
 
-/* Around units, and pieces of one and two units; several times more pieces than are in flight at
+/* Around grains, and pieces of one and two grains; several times more pieces than are in flight at
  * once. */
 static void seams(void **state)
 {
@@ -90,10 +90,10 @@ static void seams(void **state)
     const struct pair *const some[] = {pair_of(SPMV_LAST, SPMV_I32), pair_of(SPMV_ADD, SPMV_I64),
                                        pair_of(SPMV_MAX, SPMV_F32)};
     for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s++)
-        for (int units = 1; units <= 2; units++)
-            /* of large units one number in turn */
-            if (U < 2000 || (s + units + (support_backend == SPMV_BACKEND_OMP)) % 2 == 0)
-                check(ctx, some[(s + units) % 3], sizes[s], units);
+        for (int grains = 1; grains <= 2; grains++)
+            /* of large grains one number in turn */
+            if (U < 2000 || (s + grains + (support_backend == SPMV_BACKEND_OMP)) % 2 == 0)
+                check(ctx, some[(s + grains) % 3], sizes[s], grains);
 }
 
 static void nothing(void **state)
@@ -259,7 +259,7 @@ static void what_is_left(void **state)
     spmv_context *ctx = support_context();
     assert_int_equal(cudaSetDevice(1), cudaSuccess);
     const int64_t kept = host_cuda.others;
-    /* Memory for three pieces of two units; a default piece has nine. */
+    /* Memory for three pieces of two grains; a default piece has nine. */
     host_cuda.most_bytes = 3 * (2 * U + 2) * 8 + 4 * 256;
     assert_ok(ctx, spmv_scan_host(ctx, SPMV_INCLUSIVE, p->op, p->type, in, out, n, NULL));
     host_cuda.most_bytes = (size_t)1 << 33;
@@ -276,7 +276,7 @@ static void what_is_left(void **state)
                  "captured");
     host_cuda.capturing = 0;
     assert_int_equal(host_cuda.capture_broken, 0);
-    /* No memory for a single unit. */
+    /* No memory for a single grain. */
     spmv_context *const poor = support_context();
     host_cuda.most_bytes = U;
     assert_fails(poor, spmv_scan_host(poor, SPMV_INCLUSIVE, p->op, p->type, in, out, n, NULL), SPMV_ERROR_MEMORY,

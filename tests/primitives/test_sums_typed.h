@@ -55,7 +55,7 @@ static void TYPED(scan_by_hand)(bool inclusive, T before, const uint8_t *heads, 
     }
 }
 
-static T TYPED(run_by_hand)(const T *x, int64_t begin, int64_t end)
+static T TYPED(sum_by_hand)(const T *x, int64_t begin, int64_t end)
 {
     T part[4 * LANES];
     bool some[4 * LANES] = {false};
@@ -141,13 +141,13 @@ static void TYPED(folds)(void **state)
     T *x = pair_values(pair_of(SPMV_ADD, (spmv_type)TYPED(type_of)), MOST, false, 407), sum, want;
     for (int64_t begin = 0; begin < 5; begin++) {
         for (int64_t end = begin + 1; end <= MOST; end++) {
-            want = TYPED(run_by_hand)(x, begin, end);
+            want = TYPED(sum_by_hand)(x, begin, end);
             TYPED(fold)(x, begin, end, &sum);
             assert_same(&sum, &want, sizeof(T), 1, spmv_type_name((spmv_type)TYPED(type_of)));
             for (int64_t limit = end; limit <= MOST; limit++) {
                 T *exact = host_array(limit * (int64_t)sizeof(T)); /* nothing readable after it */
                 memcpy(exact, x, (size_t)limit * sizeof(T));
-                sum = TYPED(run)(exact, begin, end, limit);
+                sum = TYPED(total)(exact, begin, end, limit);
                 assert_same(&sum, &want, sizeof(T), 1, spmv_type_name((spmv_type)TYPED(type_of)));
                 free(exact);
             }
@@ -160,13 +160,14 @@ static void TYPED(folds)(void **state)
 static void TYPED(sides)(void **state)
 {
     (void)state;
-    T *x = pair_values(pair_of(SPMV_ADD, (spmv_type)TYPED(type_of)), MOST, false, 409), got[SUM_GROUP], want[SUM_GROUP];
+    T *x = pair_values(pair_of(SPMV_ADD, (spmv_type)TYPED(type_of)), MOST, false, 409), got[SUMS_AT_ONCE],
+      want[SUMS_AT_ONCE];
     uint64_t seed = 411;
     x[3] = x[4] = x[5] = x[6] = NOTHING;
     for (int round = 0; round < 300; round++) {
         const int64_t most = 1 + round % 8;
-        int64_t head[SUM_GROUP + 1] = {round % 5}, longest = 0;
-        for (int s = 0; s < SUM_GROUP; s++) {
+        int64_t head[SUMS_AT_ONCE + 1] = {round % 5}, longest = 0;
+        for (int s = 0; s < SUMS_AT_ONCE; s++) {
             const int64_t length = (int64_t)(support_random(&seed) % (uint64_t)(most + 1));
             head[s + 1] = head[s] + length;
             longest = max_i64(longest, length);
@@ -175,7 +176,7 @@ static void TYPED(sides)(void **state)
                 want[s] = (T)((LANE)want[s] + (LANE)x[i]);
         }
         TYPED(side_by_side)(x, head, longest, got);
-        assert_same(got, want, sizeof(T), SUM_GROUP, spmv_type_name((spmv_type)TYPED(type_of)));
+        assert_same(got, want, sizeof(T), SUMS_AT_ONCE, spmv_type_name((spmv_type)TYPED(type_of)));
     }
     free(x);
 }

@@ -1,10 +1,10 @@
 /* The method "blocked" of the backend cuda, on matrices at the limits of its blocks of columns,
- * parts, sections and runs:
+ * parts, sections and intervals:
  *
  *   - columns at the borders of blocks; blocks that are full, nearly empty and empty
- *   - tiles with one run and with many; rows in fragments, and fragments in groups; minimal
+ *   - tiles with one interval and with many; rows in fragments, and fragments in nodes; minimal
  *     matrices
- *   - what a plan reports of its blocks and runs; new values; out of memory; which matrices a plan
+ *   - what a plan reports of its blocks and intervals; new values; out of memory; which matrices a plan
  *     takes the method for
  *
  * Runs on a GPU, and on the host emulation of CUDA with blocks and tiles of a few nonzeros.
@@ -25,7 +25,7 @@ enum { X_BYTES = 256, LARGE_X_BYTES = 1024, CAPACITY = 256, USUAL_COLS = 512, FE
 #else
 enum { X_BYTES = 96 * 1024, LARGE_X_BYTES = 224 * 1024, CAPACITY = 6144, USUAL_COLS = 4718592, FEW = 3071 };
 #endif
-enum { GROUP = 32 };
+enum { FAN_IN = 32 };
 
 /* A matrix with rows of equal length. */
 static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool whole)
@@ -64,7 +64,7 @@ static void layout_of(const struct matrix *m, spmv_type type, char *text, size_t
     free_plan(&p);
 }
 
-/* ------------------------------------------------------------- blocks, parts, runs */
+/* ------------------------------------------------------------- blocks, parts, intervals */
 
 /* As many columns as some blocks have, one less, one more; the last block has few columns or
  * all. */
@@ -188,9 +188,9 @@ static void few_is_few(void **state)
     free_matrix(&m);
 }
 
-/* The number of runs: one for each tile and block, but one in all if there is only one block or
+/* The number of intervals: one for each tile and block, but one in all if there is only one block or
  * only one tile. */
-static void runs(void **state)
+static void intervals(void **state)
 {
     (void)state;
     const int64_t columns = X_BYTES / 8;
@@ -204,18 +204,18 @@ static void runs(void **state)
         struct matrix m = make_even(blocks, cases[c].rows, blocks * columns, true);
         for (int64_t k = 0; k < m.nnz; k++)
             m.col[k] = (int32_t)(k % blocks * columns + m.col[k] % columns);
-        check_matrix("runs", &m);
+        check_matrix("intervals", &m);
         char text[512];
         layout_of(&m, SPMV_F64, text, sizeof text);
         const char *const from = strstr(text, "from memory); ");
         assert_non_null(from);
         long long tiles;
         double mean;
-        if (sscanf(from, "from memory); %lld tile%*[s,] in runs of %lf products", &tiles, &mean) != 2)
+        if (sscanf(from, "from memory); %lld tile%*[s,] in intervals of %lf products", &tiles, &mean) != 2)
             fail_msg("%s", text);
         const double expected = (double)m.nnz / (double)(tiles > 1 && blocks > 1 ? tiles * blocks : 1);
         if (fabs(mean - expected) > 1e-3 * expected)
-            fail_msg("runs of %g products, not of %g: %s", mean, expected, text);
+            fail_msg("intervals of %g products, not of %g: %s", mean, expected, text);
         assert_true(c < 3 ? tiles >= m.nnz / CAPACITY : tiles == 1);
         free_matrix(&m);
     }
@@ -230,7 +230,7 @@ static void check_lengths(const char *name, const int64_t *lengths, int64_t rows
     free_matrix(&m);
 }
 
-/* Rows as long as a tile, slightly shorter and longer; rows of many fragments in one group and
+/* Rows as long as a tile, slightly shorter and longer; rows of many fragments in one node and
  * more; short rows. */
 static void long_rows(void **state)
 {
@@ -242,25 +242,25 @@ static void long_rows(void **state)
             lengths[rows++] = times;
         }
     check_lengths("rows like tiles", lengths, rows, 5 * X_BYTES / 8);
-    lengths[0] = (GROUP + 1) * CAPACITY;
+    lengths[0] = (FAN_IN + 1) * CAPACITY;
     lengths[1] = 0;
-    lengths[2] = GROUP * CAPACITY - 1;
+    lengths[2] = FAN_IN * CAPACITY - 1;
     lengths[3] = 4;
-    lengths[4] = (2 * GROUP + 3) * CAPACITY + 5;
-    check_lengths("rows of groups", lengths, 5, 5 * X_BYTES / 8);
+    lengths[4] = (2 * FAN_IN + 3) * CAPACITY + 5;
+    check_lengths("rows of nodes", lengths, 5, 5 * X_BYTES / 8);
 }
 
 /* Sequences of empty rows at the beginning, within and at the end; one nonempty row. */
 static void empty_rows(void **state)
 {
     (void)state;
-    const int64_t run = 9 * CAPACITY, rows = 3 * run + 200;
+    const int64_t gap = 9 * CAPACITY, rows = 3 * gap + 200;
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < 100; i++) {
-        lengths[run + i] = i % 9;
-        lengths[2 * run + 100 + i] = i;
+        lengths[gap + i] = i % 9;
+        lengths[2 * gap + 100 + i] = i;
     }
-    check_lengths("runs of empty rows", lengths, rows, 3 * X_BYTES / 8);
+    check_lengths("gaps of empty rows", lengths, rows, 3 * X_BYTES / 8);
     memset(lengths, 0, (size_t)rows * sizeof *lengths);
     check_lengths("no nonzero", lengths, rows, 3 * X_BYTES / 8);
     lengths[rows - 1] = 1;
@@ -305,7 +305,7 @@ static void bits_repeat(void **state)
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 97 == 5 ? 100 : i % 13;
-    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups of fragments */
+    lengths[rows / 2] = 40 * CAPACITY + 5; /* two nodes of fragments */
     struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = support_zeros(rows, sizeof *y0);
     double *const others = make_vector(m.nnz, 77, false);
@@ -471,7 +471,7 @@ static void not_for_all(void **state)
 }
 
 ONE_CONTEXT_MAIN(cmocka_unit_test(borders_of_blocks), cmocka_unit_test(large_shape),
-                 cmocka_unit_test(blocks_with_few_nonzeros), cmocka_unit_test(few_is_few), cmocka_unit_test(runs),
+                 cmocka_unit_test(blocks_with_few_nonzeros), cmocka_unit_test(few_is_few), cmocka_unit_test(intervals),
                  cmocka_unit_test(long_rows), cmocka_unit_test(empty_rows), cmocka_unit_test(least_matrices),
                  cmocka_unit_test(bits_repeat), cmocka_unit_test(memory_runs_out), cmocka_unit_test(choice),
                  cmocka_unit_test(not_for_all))

@@ -220,7 +220,7 @@ static void check_sums(const struct product *p, const struct outcome *o)
 {
     const spmv_type type = p->v.types->sums;
     const bool complex = type_is_complex(type);
-    const long double unit = is_single(type) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    const long double roundoff = is_single(type) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
     const struct wide gamma =
         p->v.gamma ? (struct wide){gamma_parts[0], complex ? gamma_parts[1] : 0} : (struct wide){1, 0};
     const void *w = p->v.w == X_AS_W ? p->host_x : p->v.w == Y_AS_W ? o->y : p->host_w;
@@ -235,7 +235,7 @@ static void check_sums(const struct product *p, const struct outcome *o)
         magnitude += hypotl(wi.re, wi.im) * hypotl(y.re, y.im);
         const struct wide expected = p->v.z ? (struct wide){before.re + add.re, before.im + add.im} : before;
         const long double bound =
-            p->v.z ? (complex ? 6 : 3) * unit * (hypotl(before.re, before.im) + hypotl(add.re, add.im)) : 0;
+            p->v.z ? (complex ? 6 : 3) * roundoff * (hypotl(before.re, before.im) + hypotl(add.re, add.im)) : 0;
         if (!(hypotl(z.re - expected.re, z.im - expected.im) <= bound))
             fail_msg("%s: z of row %lld is %.17Lg %+.17Lgi, not %.17Lg %+.17Lgi", name_of(p), (long long)i, z.re, z.im,
                      expected.re, expected.im);
@@ -243,7 +243,7 @@ static void check_sums(const struct product *p, const struct outcome *o)
     if (p->v.w == NO_W)
         return;
     const struct wide dot = element(type, o->dot, 0);
-    const long double bound = (long double)(p->rows + (complex ? 5 : 2)) * unit * magnitude * 1.01L;
+    const long double bound = (long double)(p->rows + (complex ? 5 : 2)) * roundoff * magnitude * 1.01L;
     if (!(hypotl(dot.re - sum.re, dot.im - sum.im) <= bound))
         fail_msg("%s: dot is %.17Lg %+.17Lgi, not %.17Lg %+.17Lgi +- %.3Lg", name_of(p), dot.re, dot.im, sum.re, sum.im,
                  bound);
@@ -261,9 +261,9 @@ static void check_beside_dot(const struct product *p, const struct outcome *o)
     assert_ok(p->ctx, spmv_dot(p->ctx, type, p->y, p->y, p->dot, p->rows));
     assert_ok(p->ctx, spmv_download(p->ctx, p->dot, alone, p->size));
     memcpy(magnitude, alone, sizeof magnitude); /* all terms are positive */
-    const long double unit = is_single(type) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    const long double roundoff = is_single(type) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
     const long double difference = element(type, alone, 0).re - element(type, o->dot, 0).re;
-    assert_true(fabsl(difference) <= 2.02L * (long double)(p->rows + 2) * unit * element(type, magnitude, 0).re);
+    assert_true(fabsl(difference) <= 2.02L * (long double)(p->rows + 2) * roundoff * element(type, magnitude, 0).re);
 }
 
 static void check_product(spmv_context *ctx, const struct matrix *m, const char *method, struct variant v)

@@ -314,7 +314,7 @@ static void one_row(struct types types, int64_t c)
 }
 
 /* Empty rows: around the number that a block searches at once, and many times that. */
-static void huge_empty_runs(struct types types, int64_t c)
+static void many_empty_rows(struct types types, int64_t c)
 {
     const int64_t some = 3 * c / 2, most = (brief ? 1 : 30) * c;
     const int64_t tails[] = {1, 4 * c - some - 1, 4 * c - some, 4 * c - some + 1, most};
@@ -407,5 +407,5 @@ static void layout(struct types types, int64_t c)
 
 ONE_CONTEXT_MAIN(with_all_types(rows_around_tiles), with_all_types(empty_rows_at_borders),
                  with_all_types(rows_over_many_tiles), with_all_types(rows_over_every_border), with_all_types(one_row),
-                 with_all_types(huge_empty_runs), with_all_types(short_rows), with_all_types(bits),
+                 with_all_types(many_empty_rows), with_all_types(short_rows), with_all_types(bits),
                  with_all_types(layout))

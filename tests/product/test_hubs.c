@@ -8,7 +8,7 @@
 
 /* SPMV_TILES_MOST_HUBS of this build, nonzeros of a tile, fragments whose sums are folded at once,
  * and rows of a tile without nonzeros. */
-enum { MOST = 40, CAPACITY = 2048, GROUP = 32, EMPTY_ROWS = 4096 };
+enum { MOST = 40, CAPACITY = 2048, FAN_IN = 32, EMPTY_ROWS = 4096 };
 
 static const char taken[] = "columns in shared memory have";
 
@@ -130,7 +130,7 @@ static void rows_longer_than_a_tile(void **state)
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = 10 + i % 23;
     lengths[0] = CAPACITY + 1;
-    lengths[rows / 2] = (GROUP + 2) * CAPACITY + 5;
+    lengths[rows / 2] = (FAN_IN + 2) * CAPACITY + 5;
     lengths[rows / 2 + 1] = 0;
     lengths[rows - 1] = 3 * CAPACITY;
     check_lengths("some long rows", lengths, rows);

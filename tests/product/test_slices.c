@@ -17,7 +17,7 @@ enum { LARGE = 4000, PATTERNS = 40, STRIP_BYTES = 6 * 1024 };
 #else
 enum { LARGE = 1 << 20, PATTERNS = 512, STRIP_BYTES = 24 * 1024 };
 #endif
-enum { SLICE = 64, GROUP = 4 * SLICE };
+enum { SLICE = 64, TILE = 4 * SLICE };
 
 /* Row i has the columns i + offsets[j] that exist. One in `lacks` entries is left out at random (0:
  * none). offsets ascend. */
@@ -106,7 +106,7 @@ enum { LINES = 4 };
 #else
 enum { LINES = 160 };
 #endif
-enum { STRIP = STRIP_BYTES / 8 / GROUP * GROUP }; /* rows, in f64 */
+enum { STRIP = STRIP_BYTES / 8 / TILE * TILE }; /* rows, in f64 */
 
 /* Plans of so many slices scan in several tiles, see sanitize.sh. */
 static bool is_under_initcheck(void)
@@ -116,13 +116,13 @@ static bool is_under_initcheck(void)
 }
 
 /* Grids with lines so long that they are cut into strips. The last strip is narrow, or the last line short, or
- * the lines do not end where groups of slices end. */
+ * the lines do not end where tiles end. */
 static void strips(void **state)
 {
     (void)state;
     if (is_under_initcheck())
         skip();
-    static const int64_t lines[] = {2 * STRIP, 3 * STRIP - 30, (5 * STRIP + GROUP) / 2 + 7};
+    static const int64_t lines[] = {2 * STRIP, 3 * STRIP - 30, (5 * STRIP + TILE) / 2 + 7};
     for (int i = 0; i < (brief ? 1 : 3); i++) {
         struct matrix m = make_grid(LINES, lines[i], true);
         struct planned p = make_named_plan(&m, "slices", settings[0]);

@@ -39,9 +39,9 @@ static void oracle(const struct matrix *m, bool transposed, spmv_type type, doub
     for (int64_t i = 0; i < n; i++) {
         const long double start = beta == 0 ? 0 : f32 ? (long double)(float)y0[i] : (long double)y0[i];
         const long double expected = alpha * sum[i] + beta * start;
-        const long double unit = f32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+        const long double roundoff = f32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
         const long double bound =
-            (terms[i] + 4) * unit * (fabsl(alpha) * size[i] + fabsl(beta * start)) * 1.01L + 1e-300L;
+            (terms[i] + 4) * roundoff * (fabsl(alpha) * size[i] + fabsl(beta * start)) * 1.01L + 1e-300L;
         if (!(fabsl((long double)y[i] - expected) <= bound))
             fail_msg("row %lld of %lld: %.17g, expected %.17Lg +- %.3Lg", (long long)i, (long long)n, y[i], expected,
                      bound);

@@ -213,7 +213,7 @@ static void count_stretches(const spmv_plan *plan, int64_t *shifted, int64_t *sa
         const int kind = tiles->stretch[s].kind;
         *shifted += (kind & STRETCH_SHIFTED) != 0;
         *same += (kind & STRETCH_REGULAR) != 0 && (kind & STRETCH_SHIFTED) == 0;
-        *run += (kind & STRETCH_RUN) != 0;
+        *run += (kind & STRETCH_CONSECUTIVE) != 0;
     }
 }
 
@@ -370,30 +370,30 @@ static int64_t check_places(const struct omp_tiles *tiles, const struct tile *ti
 {
     const int32_t *row_ptr = a->row_ptr;
     const int64_t first = tile->begin.row + tile->begun;
-    const struct group *group = tiles->group + tile->group;
+    const struct bucket *bucket = tiles->bucket + tile->bucket;
     const struct place *place = tiles->place + tile->place;
     int64_t sorted = 0;
     struct range in;
     for (int64_t i = tile->stretch; find_stretch(tiles, tile, STRETCH_SORTED, &i, &in); i++) {
         const struct stretch stretch = tiles->stretch[i];
         int64_t rows = 0, before = -1;
-        for (int g = 0; g < stretch.n; g++, group++) {
+        for (int g = 0; g < stretch.n; g++, bucket++) {
             int64_t last = in.begin - 1;
-            assert_true(group->rows > 0 && group->n > before);
-            for (int r = 0; r < group->rows; r++, place++) {
+            assert_true(bucket->rows > 0 && bucket->n > before);
+            for (int r = 0; r < bucket->rows; r++, place++) {
                 const int64_t row = first + place->row;
                 assert_true(row > last && row < in.end);
                 assert_int_equal(row_ptr[row], tile->begin.k + place->k);
-                assert_int_equal(row_ptr[row + 1] - row_ptr[row], group->n);
+                assert_int_equal(row_ptr[row + 1] - row_ptr[row], bucket->n);
                 last = row;
             }
-            rows += group->rows;
-            before = group->n;
+            rows += bucket->rows;
+            before = bucket->n;
         }
         assert_int_equal(rows, in.end - in.begin);
         sorted += rows;
     }
-    assert_ptr_equal(group, tiles->group + tile[1].group);
+    assert_ptr_equal(bucket, tiles->bucket + tile[1].bucket);
     assert_ptr_equal(place, tiles->place + tile[1].place);
     return sorted;
 }

@@ -145,9 +145,9 @@ static void oracle(const struct matrix *m, const void *val, const struct variant
                 all = hypotl(alpha.re, alpha.im) * all + hypotl(b.re, b.im);
             }
             const struct wide got = element(type, y, i * y_stride + c);
-            const long double unit = single ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+            const long double roundoff = single ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
             const long double bound =
-                (long double)(terms[i] + (type_is_complex(type) ? 6 : 4)) * unit * all * 1.01L + 1e-300L;
+                (long double)(terms[i] + (type_is_complex(type) ? 6 : 4)) * roundoff * all * 1.01L + 1e-300L;
             if (!(hypotl(got.re - expected.re, got.im - expected.im) <= bound))
                 fail_msg("%s, %s%s, operation %d, %d vectors: row %lld, column %d is %.17Lg %+.17Lgi, expected %.17Lg "
                          "%+.17Lgi +- %.3Lg",

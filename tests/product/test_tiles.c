@@ -11,7 +11,7 @@
 
 /* Constants of the kernels: nonzeros of a tile (half as many in small matrices), fragments whose
  * sums are folded at once, rows of a tile of a small matrix with and without nonzeros. */
-enum { CAPACITY = 2048, GROUP = 32, ROWS = 512, EMPTY_ROWS = 2048 };
+enum { CAPACITY = 2048, FAN_IN = 32, ROWS = 512, EMPTY_ROWS = 2048 };
 
 /* A setting of this method. compression: -1 or, without, 0. */
 static struct setting tiles_in(struct setting s, spmv_type type)
@@ -200,7 +200,7 @@ static void least_matrices(void **state)
     for (int i = 0; i < 3000; i++)
         lengths[i] = 1;
     check_lengths("one column", lengths, 3000, 1);
-    lengths[0] = 100 * CAPACITY - 3; /* four groups */
+    lengths[0] = 100 * CAPACITY - 3; /* four nodes */
     check_lengths("one row", lengths, 1, 4000);
     free(lengths);
 }
@@ -231,11 +231,11 @@ static void without_columns_or_rows(void **state)
 /* -------------------------------------------------------------------- borders */
 
 /* Lengths around the capacity of a tile, also after a few entries that misalign the row; around
- * whole groups. */
+ * whole nodes. */
 static void rows_as_long_as_a_tile(void **state)
 {
     (void)state;
-    static const int64_t room[] = {CAPACITY, CAPACITY / 2, 2 * CAPACITY, GROUP * CAPACITY, CAPACITY - 32};
+    static const int64_t room[] = {CAPACITY, CAPACITY / 2, 2 * CAPACITY, FAN_IN * CAPACITY, CAPACITY - 32};
     int64_t lengths[60], rows = 0;
     for (size_t r = 0; r < sizeof room / sizeof room[0]; r++)
         for (int more = -1; more <= 1; more++) {
@@ -252,10 +252,10 @@ static void rows_as_long_as_a_tile(void **state)
     for (int i = 0; i < 60; i++)
         lengths[i] = i % 2 ? CAPACITY : 1;
     check_lengths("rows of a tile and of one nonzero", lengths, 60, 600);
-    lengths[0] = (GROUP + 1) * CAPACITY;
+    lengths[0] = (FAN_IN + 1) * CAPACITY;
     lengths[1] = 0;
-    lengths[2] = GROUP * GROUP * (on_real_gpu() ? CAPACITY : 64) + 1;
-    check_lengths("rows of many groups", lengths, 3, 600);
+    lengths[2] = FAN_IN * FAN_IN * (on_real_gpu() ? CAPACITY : 64) + 1;
+    check_lengths("rows of many nodes", lengths, 3, 600);
 }
 
 /* Numbers of rows around the maximum of a tile, with one nonzero each, without, and alternating. */
@@ -277,7 +277,7 @@ static void as_many_rows_as_a_tile(void **state)
 
 /* Every mean length at which the number of lanes that sum a row changes, with one row that is long
  * for them. */
-static void every_group_of_lanes(void **state)
+static void every_subwarp(void **state)
 {
     (void)state;
     static const int means[] = {1, 8, 9, 17, 18, 35, 36, 95, 96, 191, 192, 400};
@@ -290,7 +290,7 @@ static void every_group_of_lanes(void **state)
         /* Six of them in one warp: more than are summed at a time. */
         for (int64_t i = 4; i < rows; i += 5)
             lengths[i] = 17 * (means[k] < 9 ? 1 : 4) + i % 3;
-        check_lengths("groups of lanes", lengths, rows, 333);
+        check_lengths("subwarps", lengths, rows, 333);
     }
     free(lengths);
 }
@@ -405,7 +405,7 @@ static void bits_repeat(void **state)
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 97 == 5 ? 300 : i % 13;
-    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups */
+    lengths[rows / 2] = 40 * CAPACITY + 5; /* two nodes */
     lengths[rows / 2 + 3] = 3 * CAPACITY;
     struct matrix m = make_matrix(lengths, rows, 3000, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = make_vector(rows, 4, false);
@@ -482,5 +482,5 @@ ONE_CONTEXT_MAIN(cmocka_unit_test(one_long_row_among_short_ones), cmocka_unit_te
                  cmocka_unit_test(huge_rows), cmocka_unit_test(mostly_empty), cmocka_unit_test(empty_blocks),
                  cmocka_unit_test(least_matrices), cmocka_unit_test(without_columns_or_rows),
                  cmocka_unit_test(rows_as_long_as_a_tile), cmocka_unit_test(as_many_rows_as_a_tile),
-                 cmocka_unit_test(every_group_of_lanes), cmocka_unit_test(columns_at_the_border_of_16_bits),
+                 cmocka_unit_test(every_subwarp), cmocka_unit_test(columns_at_the_border_of_16_bits),
                  cmocka_unit_test(columns_in_ranges), cmocka_unit_test(bits_repeat), cmocka_unit_test(tiles_are_packed))

@@ -1008,8 +1008,9 @@ static void auto_looks(void **state)
             expected.smallest = fmin(expected.smallest, own);
             expected.largest = fmax(expected.largest, own);
         }
-        assert_true(look.heaviest == expected.heaviest && look.smallest == expected.smallest &&
-                    look.largest == expected.largest);
+        /* several lanes add a row */
+        assert_true(fabs(look.heaviest - expected.heaviest) <= 1e-14 * expected.heaviest);
+        assert_true(look.smallest == expected.smallest && look.largest == expected.largest);
         assert_int_equal(look.beside, expected.beside);
         assert_int_equal(look.positive, expected.positive);
         assert_int_equal(look.mixed, expected.mixed);

@@ -145,6 +145,155 @@ static void second_wins(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* The squared Laplacian of a grid of rows times columns points, on the host. */
+static spmv_matrix *plate(spmv_context *ctx, int64_t columns, int64_t rows, spmv_csr *a)
+{
+    const int64_t n = rows * columns;
+    int64_t *const row_ptr = support_zeros(n + 1, 8), nnz = 0;
+    int32_t *const col = support_zeros(5 * n, 4);
+    double *const val = support_zeros(5 * n, 8);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t beside[5] = {i - columns, i % columns > 0 ? i - 1 : -1, i, i % columns < columns - 1 ? i + 1 : -1,
+                                   i + columns};
+        for (int t = 0; t < 5; t++)
+            if (beside[t] >= 0 && beside[t] < n) {
+                col[nnz] = (int32_t)beside[t];
+                val[nnz++] = t == 2 ? 4 : -1;
+            }
+        row_ptr[i + 1] = nnz;
+    }
+    const spmv_csr laplacian = {.rows = n,
+                                .cols = n,
+                                .nnz = nnz,
+                                .row_ptr = row_ptr,
+                                .row_ptr_bits = 64,
+                                .col = col,
+                                .val = val,
+                                .type = SPMV_F64,
+                                .memory = SPMV_MEMORY_HOST};
+    spmv_matrix *square = NULL;
+    assert_ok(ctx, spmv_spgemm(ctx, &laplacian, &laplacian, NULL, &square));
+    spmv_matrix_view(square, a);
+    free(row_ptr);
+    free(col);
+    free(val);
+    return square;
+}
+
+/* amg takes many iterations of a plate. A complete factor, whose work is known, bounds them; one that would be too
+ * large is not made. */
+static void factor_wins(void **state)
+{
+    spmv_context *ctx = *state;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* where factors are no rivals */
+    for (int wide = 0; wide < 2; wide++) {
+        spmv_csr a;
+        spmv_matrix *const matrix = wide ? plate(ctx, 120, 120, &a) : plate(ctx, 60, 300, &a);
+        struct solve s = open_solve(ctx, &a, NULL);
+        spmv_solver_info info;
+        assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+        assert_string_equal(precond_name(info.precond), "amg");
+        assert_string_equal(precond_rival(info.precond), "cholesky");
+        run(ctx, &s);
+        if (wide) {
+            assert_string_not_equal(s.r.precond, "cholesky");
+        } else {
+            assert_string_equal(s.r.precond, "cholesky");
+            assert_true(s.r.iterations < 60);
+            run(ctx, &s);
+            assert_true(s.r.iterations <= 2);
+        }
+        close_solve(ctx, &s);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+/* The same with entries 0 beside the others: more than 8 a row, so that cg solves several right-hand sides
+ * together. */
+static spmv_csr with_zeros(const spmv_csr *a, int64_t side)
+{
+    const int64_t beside[] = {-side - 1, -side, -2, -1, 0, 1, 2, side, side + 1};
+    enum { BESIDE = sizeof beside / sizeof beside[0] };
+    spmv_csr to = *a;
+    int64_t *const row_ptr = support_zeros(a->rows + 1, 8), nnz = 0;
+    int32_t *const col = support_zeros(BESIDE * a->rows, 4);
+    double *const val = support_zeros(BESIDE * a->rows, 8);
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t k = row_first(a, i);
+        for (int t = 0; t < BESIDE; t++) {
+            const int64_t j = i + beside[t];
+            if (j < 0 || j >= a->rows)
+                continue;
+            const bool there = k < row_first(a, i + 1) && a->col[k] == j;
+            val[nnz] = there ? real_at(a->type, a->val, k) : 0;
+            col[nnz++] = (int32_t)j;
+            k += there;
+        }
+        assert_int_equal(k, row_first(a, i + 1));
+        row_ptr[i + 1] = nnz;
+    }
+    to.row_ptr = row_ptr;
+    to.row_ptr_bits = 64;
+    to.col = col;
+    to.val = val;
+    to.nnz = nnz;
+    to.type = SPMV_F64;
+    return to;
+}
+
+/* Three right-hand sides of very different size, solved together: amg wins, each residual is below its own
+ * tolerance, and each x is that of a solve of its own up to the tolerance. A column that is solved before the
+ * verdict stays solved. */
+static void several(void **state)
+{
+    enum { K = 3 };
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip();
+    spmv_matrix *const matrix = race_matrix(ctx, &a);
+    const spmv_csr full = with_zeros(&a, 104);
+    static const double size[K] = {1, 1e6, 0};
+    double *const b = support_zeros(a.rows * K, 8), *const x = support_zeros(a.rows * K, 8);
+    spmv_solver_result r[K];
+    spmv_solver_options o;
+    spmv_solver *solver = NULL;
+    spmv_solver_options_init(&o, sizeof o);
+    o.vectors = K;
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int v = 0; v < K; v++)
+            b[i * K + v] = size[v] * (1 + 0.5 * cos((double)((v + 1) * i)));
+    assert_ok(ctx, spmv_solver_create(ctx, &full, &o, &solver));
+    assert_ok(ctx, spmv_solver_solve(solver, b, x, r, sizeof r[0]));
+    for (int v = 0; v < K; v++) {
+        assert_ok(ctx, r[v].status);
+        assert_string_equal(r[v].precond, "amg");
+        assert_true(r[v].true_residual <= r[v].tolerance);
+    }
+    assert_true(r[0].iterations > 100 && r[1].iterations > 100 && r[2].iterations == 0);
+    assert_non_null(strstr(r[0].why_precond, "with jacobi"));
+    struct solve one = open_solve(ctx, &a, "amg");
+    run(ctx, &one);
+    for (int64_t i = 0; i < a.rows; i++) {
+        const double value = ((double *)one.x)[i];
+        assert_true(fabs(x[i * K] - value) <= 1e-5 * fabs(value));
+        assert_true(x[i * K + 2] == 0);
+    }
+    close_solve(ctx, &one);
+    /* the next ones begin with the winner */
+    memset(x, 0, (size_t)a.rows * K * 8);
+    assert_ok(ctx, spmv_solver_solve(solver, b, x, r, sizeof r[0]));
+    assert_true(r[0].iterations < 30 && r[1].iterations < 30 && r[2].iterations == 0);
+    spmv_solver_destroy(solver);
+    free(b);
+    free(x);
+    free((void *)full.row_ptr);
+    free((void *)full.col);
+    free((void *)full.val);
+    spmv_matrix_destroy(matrix);
+}
+
 struct heard {
     int64_t iterations, iterates;
     const void *last;
@@ -550,6 +699,7 @@ static void share_of_memory(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(callbacks), with_context(first_is_slow),
-             with_context(bits), with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
-             with_context(indefinite), with_context(convection), with_context(share_of_memory))
+SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(several), with_context(factor_wins),
+             with_context(callbacks), with_context(first_is_slow), with_context(bits), with_context(nodes),
+             with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
+             with_context(convection), with_context(share_of_memory))

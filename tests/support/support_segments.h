@@ -17,13 +17,13 @@ struct cut {
 };
 
 enum cut_kind {
-    CUT_ONE,         /* one segment */
-    CUT_EACH,        /* one element each */
-    CUT_SHORT,       /* 0 to 9 elements */
-    CUT_LONG,        /* up to 3 tiles */
-    CUT_EMPTY_FRONT, /* more than a tile of empty segments, then short ones */
-    CUT_EMPTY_END,   /* short segments, then more than a tile of empty ones */
-    CUT_EMPTY_RUNS,  /* repeatedly more than a tile of empty segments at one place */
+    CUT_ONE,            /* one segment */
+    CUT_EACH,           /* one element each */
+    CUT_SHORT,          /* 0 to 9 elements */
+    CUT_LONG,           /* up to 3 tiles */
+    CUT_EMPTY_FRONT,    /* more than a tile of empty segments, then short ones */
+    CUT_EMPTY_END,      /* short segments, then more than a tile of empty ones */
+    CUT_EMPTY_SEGMENTS, /* repeatedly more than a tile of empty segments at one place */
     CUT_KINDS
 };
 
@@ -39,7 +39,7 @@ static inline int64_t cut_length(enum cut_kind kind, int64_t s, uint64_t *seed)
         return r % (3 * HOST_TILE);
     case CUT_EMPTY_FRONT:
         return s < HOST_TILE + 9 ? 0 : r % 10;
-    case CUT_EMPTY_RUNS:
+    case CUT_EMPTY_SEGMENTS:
         return s % (HOST_TILE + 50) < HOST_TILE + 9 ? 0 : r % (HOST_TILE / 8);
     default:
         return r % 10;
@@ -225,22 +225,22 @@ static inline void check_each_kernel(spmv_context *ctx, cut_check *check, uint64
         check(ctx, p, &cut, "brief");
         free_cut(&cut);
     }
-    struct cut cut = make_cut(CUT_EMPTY_RUNS, n, seed);
+    struct cut cut = make_cut(CUT_EMPTY_SEGMENTS, n, seed);
     check(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, "empty segments");
     free_cut(&cut);
 }
 
 /* Runs one operation on host arrays; the result is to be freed. */
-typedef void *segment_run(spmv_context *ctx, const struct pair *p, const spmv_segments *segments, const void *in,
-                          int64_t n);
+typedef void *segment_call(spmv_context *ctx, const struct pair *p, const spmv_segments *segments, const void *in,
+                           int64_t n);
 
 /* The same bits of real sums and products for any number of threads, in the first `forms` forms; on
  * an emulated GPU each second pair of operator and form.
  * reduces: the result has an element for each segment, otherwise n. */
-static inline void check_any_team(segment_run *run, bool reduces, int forms, uint64_t seed)
+static inline void check_any_team(segment_call *run, bool reduces, int forms, uint64_t seed)
 {
     const int64_t n = 10 * HOST_TILE + 13;
-    const enum cut_kind kinds[] = {CUT_ONE, CUT_SHORT, CUT_LONG, CUT_EMPTY_RUNS};
+    const enum cut_kind kinds[] = {CUT_ONE, CUT_SHORT, CUT_LONG, CUT_EMPTY_SEGMENTS};
     const struct pair *const real[] = {pair_of(SPMV_ADD, SPMV_F32), pair_of(SPMV_ADD, SPMV_F64),
                                        pair_of(SPMV_MUL, SPMV_F32), pair_of(SPMV_MUL, SPMV_F64)};
     for (int k = 0; k < 4; k++) {

@@ -21,10 +21,10 @@ namespace
 {
 
 enum {
-    /* the least bytes of a run for the usual shape, if columns are evenly distributed */
+    /* the least bytes of an interval for the usual shape, if columns are evenly distributed */
     ENOUGH = 128,
-    PART = 1 << 16,      /* the most nonzeros of a part, where the device is full */
-    LEAST_PART = 1 << 13 /* the least nonzeros of a part, where it is not */
+    SHARE = 1 << 16,      /* the most nonzeros of a share, where the device is full */
+    LEAST_SHARE = 1 << 13 /* the least nonzeros of a share, where it is not */
 };
 
 /* The state of a plan; arrays are in the context's memory. */
@@ -32,7 +32,7 @@ struct blocked_state {
     tiles::statistics about;
     bool large;
     int columns; /* of a block */
-    int64_t blocks, parts, sections, runs;
+    int64_t blocks, shares, sections, intervals;
     int64_t few; /* nonzeros gathered from memory */
     void *table, *long_rows, *sums, *counts;
     void *section_table, *first, *block_begins;
@@ -74,7 +74,7 @@ spmv_status shared_limit(spmv_context *ctx, int *bytes)
 template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packing &p, making *m, blocked_state *s)
 {
     spmv_context *const ctx = plan->ctx;
-    const int64_t most = p.most_tiles(), table = tiles::part((most + 1) * (int64_t)sizeof(tiles::tile));
+    const int64_t most = p.most_tiles(), table = tiles::aligned((most + 1) * (int64_t)sizeof(tiles::tile));
     if (most > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "spmv_plan_create: up to %lld tiles exceed the number of blocks of a launch",
@@ -176,10 +176,10 @@ spmv_status sort_by(spmv_plan *plan, making *m, int64_t keys, void *out, void *s
     return st;
 }
 
-/* Cuts a part, from begin to end, into sections: one for each block of columns with enough
+/* Cuts a share, from begin to end, into sections: one for each block of columns with enough
  * nonzeros, and one for the blocks between. */
-void cut_part(const std::vector<int64_t> &begins, int64_t begin, int64_t end, int64_t few, int32_t *block,
-              std::vector<blocked::section> *sections, int64_t *gathered)
+void cut_share(const std::vector<int64_t> &begins, int64_t begin, int64_t end, int64_t few, int32_t *block,
+               std::vector<blocked::section> *sections, int64_t *gathered)
 {
     const size_t first = sections->size();
     while (begin < end) {
@@ -201,18 +201,18 @@ void cut_part(const std::vector<int64_t> &begins, int64_t begin, int64_t end, in
     }
 }
 
-/* The number of equal parts of the sorted nonzeros: at most PART nonzeros a part, and a whole
- * number of parts for each block that the device holds at once. If there is less work, one part for
- * each block or less. */
-int64_t parts_for(int64_t nnz, int64_t at_once)
+/* The number of equal shares of the sorted nonzeros: at most SHARE nonzeros a share, and a whole
+ * number of shares for each block that the device holds at once. If there is less work, one share
+ * for each block or less. */
+int64_t shares_for(int64_t nnz, int64_t at_once)
 {
     if (SPMV_BLOCKED_SMALL)
         return std::max<int64_t>(nnz / 200, 1);
-    return nnz > at_once * PART ? ceil_divide(nnz, at_once * PART) * at_once
-                                : std::min(at_once, ceil_divide(nnz, (int64_t)LEAST_PART));
+    return nnz > at_once * SHARE ? ceil_divide(nnz, at_once * SHARE) * at_once
+                                 : std::min(at_once, ceil_divide(nnz, (int64_t)LEAST_SHARE));
 }
 
-spmv_status cut_parts(spmv_plan *plan, blocked_state *s, int resident)
+spmv_status cut_shares(spmv_plan *plan, blocked_state *s, int resident)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t nnz = plan->a.nnz, size = (int64_t)spmv_type_size(plan->type);
@@ -221,14 +221,14 @@ spmv_status cut_parts(spmv_plan *plan, blocked_state *s, int resident)
     spmv_status st = spmv_download(ctx, s->block_begins, begins.data(), (int64_t)(begins.size() * sizeof begins[0]));
     if (st != SPMV_OK)
         return st;
-    s->parts = parts_for(nnz, (int64_t)((const cuda_state *)ctx->device)->multiprocessors * resident);
+    s->shares = shares_for(nnz, (int64_t)((const cuda_state *)ctx->device)->multiprocessors * resident);
     std::vector<blocked::section> sections;
     std::vector<int32_t> first(1, 0);
     int32_t block = 0;
-    for (int64_t p = 0; p < s->parts; p++) {
-        const int64_t each = nnz / s->parts, more = nnz % s->parts;
+    for (int64_t p = 0; p < s->shares; p++) {
+        const int64_t each = nnz / s->shares, more = nnz % s->shares;
         const int64_t begin = p * each + std::min(p, more);
-        cut_part(begins, begin, begin + each + (p < more), few, &block, &sections, &s->few);
+        cut_share(begins, begin, begin + each + (p < more), few, &block, &sections, &s->few);
         first.push_back((int32_t)sections.size());
     }
     s->sections = (int64_t)sections.size();
@@ -239,7 +239,7 @@ spmv_status cut_parts(spmv_plan *plan, blocked_state *s, int resident)
 /* Allocates columns, values and products in the order of the blocks, padded to whole packs. */
 spmv_status make_sorted(spmv_plan *plan, blocked_state *s)
 {
-    const int64_t padded = tiles::part(plan->a.nnz), size = (int64_t)spmv_type_size(plan->type);
+    const int64_t padded = tiles::aligned(plan->a.nnz), size = (int64_t)spmv_type_size(plan->type);
     const int64_t stored = (int64_t)spmv_type_size(plan->a.type), tail = padded - plan->a.nnz;
     spmv_status st = plan_alloc(plan, padded * 2, &s->column);
     if (st == SPMV_OK)
@@ -286,11 +286,11 @@ template <typename Index> spmv_status sort_columns(spmv_plan *plan, making *m, b
         });
     if (st == SPMV_OK)
         st = take_values(plan, s, m->indices[0]);
-    return st != SPMV_OK ? st : cut_parts(plan, s, resident);
+    return st != SPMV_OK ? st : cut_shares(plan, s, resident);
 }
 
 /* Computes the arrays that locate the products of the tiles. */
-template <typename Index> spmv_status find_runs(spmv_plan *plan, making *m, blocked_state *s, int line)
+template <typename Index> spmv_status find_intervals(spmv_plan *plan, making *m, blocked_state *s, int line)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t nnz = plan->a.nnz, lines = ceil_divide(nnz, (int64_t)warp_lanes);
@@ -332,9 +332,9 @@ template <typename Index> spmv_status find_runs(spmv_plan *plan, making *m, bloc
     if (st == SPMV_OK)
         st = spmv_download(ctx, before + lines, &count, (int64_t)sizeof count);
     spmv_free(ctx, scratch);
-    s->runs = (int64_t)count;
+    s->intervals = (int64_t)count;
     if (st == SPMV_OK)
-        st = plan_alloc(plan, s->runs * (int64_t)sizeof(Index), &s->shift);
+        st = plan_alloc(plan, s->intervals * (int64_t)sizeof(Index), &s->shift);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
         return launch(ctx, "spmv blocked shifts", grid, blocked::PLAN_THREADS, blocked::shifts<Index>, order,
                       (const Index *)before, nnz, (Index *)s->shift);
@@ -352,13 +352,13 @@ template <typename Shape, typename T, typename Index> spmv_status make(spmv_plan
         if (st == SPMV_OK)
             st = sort_columns<Index>(plan, &m, s, Shape::x::RESIDENT);
         if (st == SPMV_OK)
-            st = find_runs<Index>(plan, &m, s, Shape::tile::LINE);
+            st = find_intervals<Index>(plan, &m, s, Shape::tile::LINE);
     }
     free_making(plan, &m, s);
     return st;
 }
 
-/* Whether runs of the usual shape are long enough if columns are evenly distributed. */
+/* Whether intervals of the usual shape are long enough if columns are evenly distributed. */
 template <typename T> bool usual_will_do(int64_t cols)
 {
     using usual = typename blocked::shapes<T>::usual;
@@ -387,7 +387,7 @@ spmv_status count_x_bytes(spmv_plan *plan)
     while (spmv_type_size(plan->type) << s.shift < blocked::LINE)
         s.shift++;
     s.words = (plan->a.cols >> s.shift) / 32 + 1;
-    const int64_t head = tiles::part((int64_t)sizeof(unsigned long long)),
+    const int64_t head = tiles::aligned((int64_t)sizeof(unsigned long long)),
                   bytes = head + blocked::WINDOWS * s.words * 4;
     unsigned long long found = 0;
     void *memory = nullptr;
@@ -411,7 +411,7 @@ spmv_status count_x_bytes(spmv_plan *plan)
 void describe(spmv_plan *plan, const blocked_state *s)
 {
     const int64_t nnz = plan->a.nnz;
-    const double mean = s->runs > 0 ? (double)nnz / (double)s->runs : 0;
+    const double mean = s->intervals > 0 ? (double)nnz / (double)s->intervals : 0;
     const double size = (double)spmv_type_size(plan->type), index = (double)index_bytes(plan);
     const double stored = plan->a.val != nullptr ? (double)spmv_type_size(plan->a.type) : 0;
     int used = snprintf(plan->layout, sizeof plan->layout, "%lld block%s of %d column%s", (long long)s->blocks,
@@ -420,8 +420,8 @@ void describe(spmv_plan *plan, const blocked_state *s)
         used +=
             snprintf(plan->layout + used, sizeof plan->layout - (size_t)used,
                      ", in %lld part%s and %lld section%s (%.3g %% of the entries gathered from memory); %d tile%s, "
-                     "in runs of %.4g products on average; %.3g bytes per entry in both launches",
-                     (long long)s->parts, plural(s->parts), (long long)s->sections, plural(s->sections),
+                     "in intervals of %.4g products on average; %.3g bytes per entry in both launches",
+                     (long long)s->shares, plural(s->shares), (long long)s->sections, plural(s->sections),
                      100.0 * (double)s->few / (double)nnz, s->about.packed.tiles, plural(s->about.packed.tiles), mean,
                      stored + 2 * size + 4 + index / warp_lanes + index / mean);
     snprintf(plan->layout + used, sizeof plan->layout - (size_t)used, "; %d row%s longer than a tile",
@@ -451,13 +451,13 @@ spmv_status run_multiply(const spmv_plan *plan, const blocked_state *s, const T 
                                                  (const Stored *)s->val,
                                                  (T *)s->products};
     return launch_sharing<blocked::multiply<X, T, Stored>>(plan->ctx, "spmv blocked multiply",
-                                                           {(int)s->parts, X::BLOCK, (int)X::BYTES, true}, m, x);
+                                                           {(int)s->shares, X::BLOCK, (int)X::BYTES, true}, m, x);
 }
 
 template <typename Tile, typename T, typename Index>
 spmv_status run_add(const spmv_plan *plan, const blocked_state *s, tiles::store_scaled<T> store)
 {
-    const int64_t groups = (int64_t)s->about.packed.groups;
+    const int64_t nodes = (int64_t)s->about.packed.nodes;
     tiles::matrix<T, T> m = {};
     m.table = (const tiles::tile *)s->table;
     m.tiles = (int64_t)s->about.packed.tiles;
@@ -466,11 +466,11 @@ spmv_status run_add(const spmv_plan *plan, const blocked_state *s, tiles::store_
     m.words = plan->a.row_ptr_bits / 32;
     m.long_rows = (const tiles::long_row *)s->long_rows;
     m.fragment_sums = (T *)s->sums;
-    m.group_sums = s->sums != nullptr ? m.fragment_sums + groups * tiles::GROUP : nullptr;
-    m.group_counts = (unsigned *)s->counts;
-    m.row_counts = s->counts != nullptr ? m.group_counts + groups : nullptr;
-    const blocked::runs<T, Index> r = {(const uint16_t *)s->place, (const Index *)s->before, (const Index *)s->shift,
-                                       (const T *)s->products};
+    m.node_sums = s->sums != nullptr ? m.fragment_sums + nodes * tiles::FAN_IN : nullptr;
+    m.node_counts = (unsigned *)s->counts;
+    m.row_counts = s->counts != nullptr ? m.node_counts + nodes : nullptr;
+    const blocked::intervals<T, Index> r = {(const uint16_t *)s->place, (const Index *)s->before,
+                                            (const Index *)s->shift, (const T *)s->products};
     return launch_with_shared<blocked::add<Tile, T, Index, tiles::store_scaled<T>>>(
         plan->ctx, "spmv blocked add", {(int)m.tiles, Tile::BLOCK, blocked::tile_bytes<Tile, T>(), true}, m, r, store);
 }

@@ -6,13 +6,13 @@
  *             launches. The first, "multiply", loads a block's part of x into shared memory and
  *             streams values and 16-bit columns; it writes the products to memory in the order of
  *             the values. The second, "add", takes a tile of whole rows. The tile's products lie in
- *             runs, one in each block of columns. It puts them in shared memory in the order of the
+ *             intervals, one in each block of columns. It puts them in shared memory in the order of the
  *             rows and sums them as tiles does.
  * Work:       nnz products, nnz additions.
  * Depth:      as tiles, twice through memory.
  * Launches:   2.
  * Bytes:      a nonzero: value + 2 + product in the first launch, product + 2 in the second (f32
- *             16, f64 28), all in whole lines except at the ends of runs, and no gather outside the
+ *             16, f64 28), all in whole lines except at the ends of intervals, and no gather outside the
  *             multiprocessor.
  * Changed:    since tiles, the order of the matrix, and products travel through memory.
  * Wins when:  columns are scattered over an x too large for the first-level cache, and tiles moves
@@ -22,17 +22,17 @@
  *             Patterson, "Reducing Pagerank communication via propagation blocking", IPDPS 2017
  *             (products through memory, so that accesses on both sides are local).
  *
- * Multiply: the sorted nonzeros are cut into equal parts, one for each thread block, as many as
- * fill the device a whole number of times. A part is cut into sections where blocks of columns
+ * Multiply: the sorted nonzeros are cut into equal shares, one for each thread block, as many as
+ * fill the device a whole number of times. A share is cut into sections where blocks of columns
  * begin. A section with so few nonzeros that loading x's part costs more than its gathers gathers
- * from memory; neighbouring sections of this kind are merged. The parts depend on the device, the
+ * from memory; neighbouring sections of this kind are merged. The shares depend on the device, the
  * products do not.
  *
  * Add: two arrays in the order (tile, block of columns, row, column) locate the products of a tile.
  * A 16-bit number is the place of a product among those of its tile; its upper bit marks the begin
- * of a run. The run of a product is the number of set bits up to it: the plan keeps the count
+ * of an interval. The interval of a product is the number of set bits up to it: the plan keeps the count
  * before each 32 of them, and a warp's ballot counts the rest. All of this is read before the wait
- * for the first launch. So nothing is searched, and the memory of a tile grows with its runs, not
+ * for the first launch. So nothing is searched, and the memory of a tile grows with its intervals, not
  * with the number of blocks.
  *
  * Early start: both launches, as tiles. The first writes products only after its wait, when the
@@ -81,7 +81,7 @@ template <int BLOCK_, int ITEMS_, int RESIDENT_, int CHUNK_TILES_> struct tile_s
 
 /* usual: two blocks per multiprocessor, so that one loads x while the other multiplies, and three
  * tiles, since each waits for memory three times in sequence. large: for matrices in which that
- * many blocks of columns would leave short runs; more than twice the columns per block, and twice
+ * many blocks of columns would leave short intervals; more than twice the columns per block, and twice
  * the products per tile. 16-byte elements: half as many products. */
 template <typename T> struct shapes {
 #if SPMV_BLOCKED_SMALL
@@ -138,7 +138,7 @@ struct section {
 /* The sorted matrix. */
 template <typename T, typename Stored> struct sorted_matrix {
     const section *sections;
-    const int32_t *first;        /* the first section of each part; parts + 1 */
+    const int32_t *first;        /* the first section of each share; shares + 1 */
     const int64_t *block_begins; /* blocks + 1 */
     int64_t cols;
     const uint16_t *column; /* within its block; like val padded to whole packs */
@@ -147,10 +147,10 @@ template <typename T, typename Stored> struct sorted_matrix {
 };
 
 /* The arrays that locate the products of a tile. */
-template <typename T, typename Index> struct runs {
-    const uint16_t *place; /* 15 bits; the 16th marks the start of a run */
-    const Index *before;   /* the number of runs that begin before each 32 places */
-    /* of a run: the distance from a place in tile order to the place in the sorted matrix */
+template <typename T, typename Index> struct intervals {
+    const uint16_t *place; /* 15 bits; the 16th marks the start of an interval */
+    const Index *before;   /* the number of intervals that begin before each 32 places */
+    /* of an interval: the distance from a place in tile order to the place in the sorted matrix */
     const Index *shift;
     const T *products;
 };
@@ -277,9 +277,9 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
     for (int s = first; s < behind; s++) {
         const section g = m.sections[s];
         int64_t from = g.begin & ~(int64_t)(held::PACK - 1);
-        held part;
+        held now;
         if (g.last < 0)
-            part.load(m, from, g.end);
+            now.load(m, from, g.end);
         if (s == first)
             await_kernel_before();
         if (g.last >= 0) {
@@ -292,11 +292,11 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
         stage<X::BLOCK>(x + (int64_t)g.block * COLUMNS, left < COLUMNS ? (int)left : COLUMNS, block_x);
         __syncthreads();
         while (true) {
-            part.multiply(m, block_x, from, g.begin, g.end);
+            now.multiply(m, block_x, from, g.begin, g.end);
             from += held::STEP;
             if (from >= g.end)
                 break;
-            part.load(m, from, g.end);
+            now.load(m, from, g.end);
         }
     }
 }
@@ -324,7 +324,8 @@ template <int ITEMS> struct places {
 };
 
 template <typename Tile, typename T, typename Index, typename Store>
-__global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix<T, T> m, runs<T, Index> r, Store store)
+__global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT)
+    add(tiles::matrix<T, T> m, intervals<T, Index> r, Store store)
 {
     constexpr int BLOCK = Tile::BLOCK, ITEMS = Tile::ITEMS;
     constexpr int AT_ONCE = sizeof(T) > 4 ? 4 : 8; /* limited by registers */
@@ -359,9 +360,9 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
         const unsigned heads = __ballot_sync(0xffffffffu, word[i] >= HEAD);
         source[i] = 0;
         if (is_mine(i)) {
-            const Index run =
+            const Index interval =
                 r.before[from / warp_lanes + (i * BLOCK + thread) / warp_lanes] + (Index)__popc(heads & up_to_here) - 1;
-            source[i] = (Index)(from + i * BLOCK + thread) + r.shift[run];
+            source[i] = (Index)(from + i * BLOCK + thread) + r.shift[interval];
         }
         place.set(i, word[i]);
     }

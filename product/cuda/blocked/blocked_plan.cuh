@@ -3,16 +3,16 @@
  * mark_lines  in how many lines of x a sample of the nonzeros lies; only where the plan chooses
  * number    (block of columns, index) of each nonzero
  * (sort)    by block: rows and columns keep their order within one. from[i]: the nonzero at place i
- * begins    where the blocks begin, by binary search; the host cuts parts and sections from them
+ * begins    where the blocks begin, by binary search; the host cuts shares and sections from them
  * local     columns within their blocks, in 16 bits
  * tile_of   the tile of each nonzero, from the table of the packing of tiles
  * tile_keys (tile, i) of place i
  * (sort)    by tile: order[j], the place of the nonzero that is number j in the order (tile, block,
  *           row, column). The numbers j of a tile are the same as its positions in the matrix
- * mark      place among its tile's products, and whether a run begins, that is, order[j] is not
- *           order[j - 1] + 1; the number of runs that begin in each 32 places
- * (scan)    the number of runs that begin before
- * shift     of each run: from j to order[j]
+ * mark      place among its tile's products, and whether an interval begins, that is, order[j] is not
+ *           order[j - 1] + 1; the number of intervals that begin in each 32 places
+ * (scan)    the number of intervals that begin before
+ * shift     of each interval: from j to order[j]
  *
  * Index: 32 bits for fewer than 2^31 nonzeros.
  *
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     });
 }
 
-/* Whether a run begins at j. */
+/* Whether an interval begins at j. */
 template <typename Index> __device__ bool is_head(const Index *order, int64_t j, int64_t nnz)
 {
     return j < nnz && (j == 0 || order[j] != order[j - 1] + 1);

@@ -2,7 +2,7 @@
  *
  * Idea:       neighbouring lanes take the columns of x, so the row of x for an entry is contiguous,
  *             and the entry is read once for all columns; a lane loads 16 bytes of a row of x (PACK
- *             columns) where x allows it. A group of width * slots lanes processes a row: slots
+ *             columns) where x allows it. A subwarp of width * slots lanes processes a row: slots
  *             entries at a time, whose sums combine in a fixed tree at the end.
  * Work:       nnz * columns products.
  * Depth:      a row's entries / slots.
@@ -11,7 +11,7 @@
  *             4 columns on, x dominates the time.
  * Changed:    since vector, a lane has columns of x instead of a part of the row.
  * Wins when:  there are several vectors.
- * Bits:       slot s of a group takes entries s, s + slots, ... of its row or fragment. The number
+ * Bits:       slot s of a subwarp takes entries s, s + slots, ... of its row or fragment. The number
  *             of slots depends on the mean row length and the number of columns. So a column's bits
  *             depend on the number of columns, but not on the alignment of x.
  * Source:     H. M. Aktulga, A. Buluc, S. Williams, C. Yang, "Optimizing sparse matrix-multiple
@@ -22,7 +22,7 @@
  * it stores that of y.
  *
  * Rows of more than LONG * slots entries are cut into fragments of FRAGMENT entries, one for each
- * group of lanes; one block a row adds the sums of the fragments in a fixed order. The plan finds
+ * subwarp; one block a row adds the sums of the fragments in a fixed order. The plan finds
  * these rows on the device and cuts them on the host, since they are few.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -37,7 +37,7 @@ namespace columns
 
 enum { BLOCK = 128, BLOCK_WARPS = BLOCK / warp_lanes, MOST = 16, LONG = 256, FRAGMENT = 1024 };
 
-/* The least mean number of entries for each slot of a group. */
+/* The least mean number of entries for each slot of a subwarp. */
 enum { EACH_SLOT = 8 };
 
 struct fragment {
@@ -70,7 +70,7 @@ template <typename T, typename Stored> struct job {
     int64_t x_stride, y_stride;
     int columns;
     int width_log;      /* log2 of the lanes for the columns */
-    int slots_log;      /* log2 of the entries that a group takes at a time of a row, */
+    int slots_log;      /* log2 of the entries that a subwarp takes at a time of a row, */
     int most_slots_log; /* and of a fragment */
     int64_t longest;    /* rows with more entries are skipped */
     scaling<T> s;
@@ -89,15 +89,15 @@ template <typename T> struct dots {
 struct no_dots {
 };
 
-/* The position of a lane in its group. */
+/* The position of a lane in its subwarp. */
 struct place {
     int slot, slots, column; /* its first column */
 };
 
 template <int PACK> __device__ place place_of(int lane, int width_log, int slots_log)
 {
-    const int in_group = lane & ((1 << (width_log + slots_log)) - 1);
-    return {in_group >> width_log, 1 << slots_log, (in_group & ((1 << width_log) - 1)) * PACK};
+    const int in_subwarp = lane & ((1 << (width_log + slots_log)) - 1);
+    return {in_subwarp >> width_log, 1 << slots_log, (in_subwarp & ((1 << width_log) - 1)) * PACK};
 }
 
 /* sum[i] += the slot's part of entries begin ... end - 1, in the lane's column i. */
@@ -170,15 +170,15 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
         if (dots.stop != nullptr && *dots.stop != 0)
             return;
     }
-    const int lane = (int)threadIdx.x % warp_lanes, group_log = j.width_log + j.slots_log;
-    const int group = lane >> group_log, groups = warp_lanes >> group_log;
+    const int lane = (int)threadIdx.x % warp_lanes, subwarp_log = j.width_log + j.slots_log;
+    const int subwarp = lane >> subwarp_log, subwarps = warp_lanes >> subwarp_log;
     const place p = place_of<PACK>(lane, j.width_log, j.slots_log);
     const bool has_columns = p.column < j.columns;
-    const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * groups;
+    const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * subwarps;
     /* first is the same for all lanes of a warp, so they leave the loop together. */
-    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes) * groups; first < j.rows;
+    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes) * subwarps; first < j.rows;
          first += stride) {
-        const int64_t row = first + group;
+        const int64_t row = first + subwarp;
         bool mine = has_columns && row < j.rows;
         const int64_t begin = mine ? j.offset(row) : 0, end = mine ? j.offset(row + 1) : 0;
         T sum[PACK] = {};
@@ -206,19 +206,19 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
         leave_parts<PACK>(j, dots.parts, dot);
 }
 
-/* sums[MOST * fragment + column]; one group of lanes a fragment. */
+/* sums[MOST * fragment + column]; one subwarp a fragment. */
 template <int PACK, typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK)
     multiply_fragments(job<T, Stored> j, const fragment *fragments, int64_t count, T *sums)
 {
-    const int lane = (int)threadIdx.x % warp_lanes, group_log = j.width_log + j.most_slots_log;
-    const int group = lane >> group_log, groups = warp_lanes >> group_log;
+    const int lane = (int)threadIdx.x % warp_lanes, subwarp_log = j.width_log + j.most_slots_log;
+    const int subwarp = lane >> subwarp_log, subwarps = warp_lanes >> subwarp_log;
     const place p = place_of<PACK>(lane, j.width_log, j.most_slots_log);
-    const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * groups;
+    const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * subwarps;
     /* first is the same for all lanes of a warp, so they leave the loop together. */
-    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes) * groups; first < count;
+    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes) * subwarps; first < count;
          first += stride) {
-        const int64_t i = first + group;
+        const int64_t i = first + subwarp;
         const bool mine = p.column < j.columns && i < count;
         T sum[PACK] = {};
         if (mine)

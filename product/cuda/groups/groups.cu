@@ -40,9 +40,9 @@ groups_state *state_of(const spmv_plan *plan)
 spmv_status make_room(spmv_plan *plan, groups_state *s, making *m)
 {
     const int64_t states = s->tiles * element_words<grouped::counts>::count * (int64_t)sizeof(uint64_t);
-    const int64_t bytes[] = {tiles::part((int64_t)sizeof(grouped::findings)), tiles::part(states),
-                             tiles::part(s->tiles * (int64_t)sizeof(grouped::counts)),
-                             tiles::part(s->tiles * grouped::WORDS * (int64_t)sizeof(uint32_t))};
+    const int64_t bytes[] = {tiles::aligned((int64_t)sizeof(grouped::findings)), tiles::aligned(states),
+                             tiles::aligned(s->tiles * (int64_t)sizeof(grouped::counts)),
+                             tiles::aligned(s->tiles * grouped::WORDS * (int64_t)sizeof(uint32_t))};
     const spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3], &s->making);
     if (st != SPMV_OK)
         return st;
@@ -63,7 +63,7 @@ template <typename Offset> spmv_status count_groups(spmv_plan *plan, const makin
     const unsigned least = (unsigned)groups_least_same(&f, grouped::SAMPLES);
     spmv_status st = on_device(ctx, [&] {
         const spmv_status sampled =
-            launch(ctx, "spmv groups sample", grouped::SAMPLES / grouped::TEAMS, grouped::PLAN_THREADS,
+            launch(ctx, "spmv groups sample", grouped::SAMPLES / grouped::SUBWARPS, grouped::PLAN_THREADS,
                    grouped::sample<Offset>, (const Offset *)a.row_ptr, a.col, a.rows, m.found);
         return sampled != SPMV_OK ? sampled
                                   : launch(ctx, "spmv groups count", (int)s->tiles, grouped::PLAN_THREADS,
@@ -86,8 +86,8 @@ double bytes_read(const spmv_plan *plan, const groups_state *s)
            (double)sizeof(grouped::group) * s->found.all.groups;
 }
 
-/* Lanes of a team for rows of this length on average. A step takes four columns a lane: one step for
- * most rows of up to 32 entries. */
+/* Lanes of a subwarp for rows of this length on average. A step takes four columns a lane: one step
+ * for most rows of up to 32 entries. */
 int lanes_for(double length)
 {
     return length <= 32 ? 8 : 16;
@@ -100,9 +100,9 @@ template <typename Offset> spmv_status make_table(spmv_plan *plan, const making 
     const spmv_csr &a = plan->a;
     const int64_t groups = s->found.all.groups;
     const tiles::tree_size tree(grouped::blocks_for(groups, s->lanes));
-    const int64_t bytes[] = {tiles::part((groups + 1) * (int64_t)sizeof(grouped::group)),
-                             tiles::part(tree.sums * (int64_t)spmv_type_size(plan->type)),
-                             tiles::part(tree.counts * (int64_t)sizeof(unsigned))};
+    const int64_t bytes[] = {tiles::aligned((groups + 1) * (int64_t)sizeof(grouped::group)),
+                             tiles::aligned(tree.sums * (int64_t)spmv_type_size(plan->type)),
+                             tiles::aligned(tree.counts * (int64_t)sizeof(unsigned))};
     spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2], &s->table);
     if (st != SPMV_OK)
         return st;

@@ -21,10 +21,10 @@
  * Values stay where they are, so new values need no work. The only copy is that of the columns: those
  * of the first row of each group, one group after the other.
  *
- * Loads ahead: a block has TURNS groups for each of its teams of LANES lanes. It loads its part of the
- * table into shared memory. In each step a team loads AT_ONCE columns a lane for the step after, be it
- * of the same group or of the next, so that gathers and values are loaded at the same time. Values are
- * loaded for BATCH rows at once, as many as there are registers for.
+ * Loads ahead: a block has TURNS groups for each of its subwarps of LANES lanes. It loads its part
+ * of the table into shared memory. In each step a subwarp loads AT_ONCE columns a lane for the step
+ * after, be it of the same group or of the next, so that gathers and values are loaded at the same
+ * time. Values are loaded for BATCH rows at once, as many as there are registers for.
  *
  * Early start: as in tiles. The table, and the columns and values of the first step, are loaded
  * before the wait for the kernel before.
@@ -45,8 +45,9 @@ namespace grouped
 
 enum { MOST_ROWS = 8 };
 
-/* MOST: rows of the largest group; fewer rows need fewer registers. BLOCK: threads. TURNS: groups of a
- * team. AT_ONCE: columns that a lane loads at once. BATCH: rows whose values it loads at once. */
+/* MOST: rows of the largest group; fewer rows need fewer registers. BLOCK: threads. TURNS: groups
+ * of a subwarp. AT_ONCE: columns that a lane loads at once. BATCH: rows whose values it loads at
+ * once. */
 template <int MOST_> struct shape {
     using team = tiles::whole_block;
     enum { MOST = MOST_, BLOCK = 128, TURNS = 4, AT_ONCE = 4, BATCH = MOST > 4 ? 4 : 3 };
@@ -79,8 +80,8 @@ template <typename T, typename Stored> struct matrix {
     float retained;
 };
 
-/* A group as a team needs it. */
-struct team_group {
+/* A group as a subwarp needs it. */
+struct held_group {
     uint32_t begin, place;
     int32_t row, base;
     int rows, length;
@@ -92,9 +93,9 @@ struct table_part {
     int count;
 
     /* Without rows behind the end. */
-    __device__ team_group at(int g) const
+    __device__ held_group at(int g) const
     {
-        team_group of = {};
+        held_group of = {};
         if (g < count) {
             const group mine = table[g], next = table[g + 1];
             of = {mine.begin, mine.place, mine.row, mine.base, next.row - mine.row, (int)(next.place - mine.place)};
@@ -117,14 +118,14 @@ __device__ void take(const From *from, int left, const Load &load, To (&to)[AT_O
     }
 }
 
-template <typename Matrix> __device__ bool is_narrow(const Matrix &m, const team_group &g)
+template <typename Matrix> __device__ bool is_narrow(const Matrix &m, const held_group &g)
 {
     return m.narrow != nullptr && g.base != tiles::NO_BASE;
 }
 
 /* Loads a lane's columns from its entry `from` of the group's first row on. */
 template <int LANES, int AT_ONCE, typename Load, typename Matrix>
-__device__ void load_columns(const Load &load, const Matrix &m, const team_group &g, int from,
+__device__ void load_columns(const Load &load, const Matrix &m, const held_group &g, int from,
                              int32_t (&column)[AT_ONCE])
 {
     if (is_narrow(m, g))
@@ -135,7 +136,7 @@ __device__ void load_columns(const Load &load, const Matrix &m, const team_group
 
 /* Loads a lane's values of the rows first, ..., first + BATCH - 1 of a group of at most ROWS. */
 template <int ROWS, int LANES, int BATCH, int AT_ONCE, typename Load, typename Matrix>
-__device__ void load_values(const Load &load, const Matrix &m, const team_group &g, int first, int from,
+__device__ void load_values(const Load &load, const Matrix &m, const held_group &g, int first, int from,
                             typename Matrix::stored (&value)[BATCH][AT_ONCE])
 {
 #pragma unroll
@@ -147,7 +148,7 @@ __device__ void load_values(const Load &load, const Matrix &m, const team_group 
 }
 
 /* The sum over LANES lanes in a fixed tree, in all of them. */
-template <int LANES, typename T> __device__ T team_sum(T sum)
+template <int LANES, typename T> __device__ T subwarp_sum(T sum)
 {
 #pragma unroll
     for (int distance = LANES / 2; distance > 0; distance /= 2)
@@ -159,7 +160,7 @@ template <int LANES, typename T> __device__ T team_sum(T sum)
  * step of group number `next`. Returns false if the product is not needed. */
 template <typename Shape, int ROWS, int LANES, typename Load, typename Matrix, typename T, typename Store>
 __device__ __forceinline__ bool sum_group(const Load &load, const Matrix &m, const table_part &part,
-                                          const team_group &g, int next, int32_t (&column)[Shape::AT_ONCE], const T *x,
+                                          const held_group &g, int next, int32_t (&column)[Shape::AT_ONCE], const T *x,
                                           Store &store)
 {
     enum { AT_ONCE = Shape::AT_ONCE, BATCH = Shape::BATCH, STEP = AT_ONCE * LANES };
@@ -202,7 +203,7 @@ __device__ __forceinline__ bool sum_group(const Load &load, const Matrix &m, con
     T mine = T();
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        const T of_row = team_sum<LANES>(sum[r]);
+        const T of_row = subwarp_sum<LANES>(sum[r]);
         mine = lane == r ? of_row : mine;
     }
     if (lane < g.rows)
@@ -224,11 +225,11 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T>())
     kernel(Matrix m, int turns, const T *x, Store store)
 {
     static_assert(LANES >= (int)Shape::MOST, "a lane for each row");
-    enum { TEAMS = Shape::BLOCK / LANES };
-    __shared__ group table[TEAMS * Shape::TURNS + 1];
+    enum { SUBWARPS = Shape::BLOCK / LANES };
+    __shared__ group table[SUBWARPS * Shape::TURNS + 1];
     const Load load(m.retained);
-    const int64_t first = (int64_t)blockIdx.x * (turns * TEAMS), left = m.groups - first;
-    const table_part part = {table, left < turns * TEAMS ? (int)left : turns * TEAMS};
+    const int64_t first = (int64_t)blockIdx.x * (turns * SUBWARPS), left = m.groups - first;
+    const table_part part = {table, left < turns * SUBWARPS ? (int)left : turns * SUBWARPS};
     let_next_begin();
     for (int i = (int)threadIdx.x; i <= part.count; i += Shape::BLOCK)
         table[i] = m.table[first + i];
@@ -237,11 +238,12 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T>())
     int32_t column[Shape::AT_ONCE];
     load_columns<LANES>(load, m, part.at(g), (int)threadIdx.x % LANES, column);
     bool goes_on = true;
-    for (; of_warp < part.count && goes_on; of_warp += TEAMS, g += TEAMS) { /* the same for a warp */
-        const team_group now = part.at(g);
+    for (; of_warp < part.count && goes_on; of_warp += SUBWARPS, g += SUBWARPS) { /* the same for a warp */
+        const held_group now = part.at(g);
         const int rows = LANES < warp_lanes ? -__reduce_min_sync(0xffffffffu, -now.rows) : now.rows;
         goes_on = with_rows<Shape::MOST>(rows, [&](auto constant) {
-            return sum_group<Shape, decltype(constant)::value, LANES>(load, m, part, now, g + TEAMS, column, x, store);
+            return sum_group<Shape, decltype(constant)::value, LANES>(load, m, part, now, g + SUBWARPS, column, x,
+                                                                      store);
         });
     }
     await_kernel_before(); /* warps without groups, too, before they use the store's counters */
@@ -249,12 +251,12 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T>())
         store.template end_tile<Shape>(blockIdx.x);
 }
 
-/* Groups of a team: one after the other hide the time that loads take. Fewer where there would be less
- * blocks than an H200 runs at once. */
+/* Groups of a subwarp: one after the other hide the time that loads take. Fewer where there would
+ * be less blocks than an H200 runs at once. */
 inline int turns_for(int64_t groups, int lanes)
 {
     enum { ENOUGH = 900 };
-    const int64_t once = (groups * lanes - 1) / many_rows::BLOCK + 1; /* blocks, with a group a team */
+    const int64_t once = (groups * lanes - 1) / many_rows::BLOCK + 1; /* blocks, with a group a subwarp */
     return (int)min_i64((once - 1) / ENOUGH + 1, many_rows::TURNS);
 }
 

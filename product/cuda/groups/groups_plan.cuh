@@ -18,14 +18,14 @@
 namespace grouped
 {
 
-/* TEAM: lanes that compare a row with the row before. */
+/* SUBWARP: lanes that compare a row with the row before. */
 enum {
     TILE = GROUPS_TILE,
     WORDS = (TILE - 1) / 32 + 1, /* with a bit for each row */
     PLAN_THREADS = 256,
     PLAN_WARPS = PLAN_THREADS / warp_lanes,
-    TEAM = 8,
-    TEAMS = PLAN_THREADS / TEAM,
+    SUBWARP = 8,
+    SUBWARPS = PLAN_THREADS / SUBWARP,
     SAMPLES = 1024,
 };
 static_assert(TILE <= 2 * (int)PLAN_THREADS, "two rows a thread");
@@ -65,19 +65,19 @@ struct making {
     uint32_t *begins;               /* for each tile WORDS words: the rows that begin a group */
 };
 
-/* Whether a lane of a team finds a column of this row that differs from the row before, which has the
- * same length. */
+/* Whether a lane of a subwarp finds a column of this row that differs from the row before, which
+ * has the same length. */
 __device__ inline bool differs(const int32_t *col, int64_t begin, int length)
 {
     enum { AT_ONCE = 4 };
     bool found = false;
-    for (int k = (int)threadIdx.x % TEAM; k < length && !found; k += AT_ONCE * TEAM) {
+    for (int k = (int)threadIdx.x % SUBWARP; k < length && !found; k += AT_ONCE * SUBWARP) {
         int32_t mine[AT_ONCE], above[AT_ONCE];
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
-            const bool has = k + i * TEAM < length;
-            mine[i] = has ? col[begin + k + i * TEAM] : 0;
-            above[i] = has ? col[begin + k + i * TEAM - length] : 0;
+            const bool has = k + i * SUBWARP < length;
+            mine[i] = has ? col[begin + k + i * SUBWARP] : 0;
+            above[i] = has ? col[begin + k + i * SUBWARP - length] : 0;
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++)
@@ -86,18 +86,18 @@ __device__ inline bool differs(const int32_t *col, int64_t begin, int length)
     return found;
 }
 
-/* The lanes of the own team in a word of a warp's lanes. */
-__device__ inline unsigned team_bits(unsigned lanes)
+/* The lanes of the own subwarp in a word of a warp's lanes. */
+__device__ inline unsigned subwarp_bits(unsigned lanes)
 {
-    return lanes >> ((int)threadIdx.x % warp_lanes / TEAM * TEAM) & ((1u << TEAM) - 1);
+    return lanes >> ((int)threadIdx.x % warp_lanes / SUBWARP * SUBWARP) & ((1u << SUBWARP) - 1);
 }
 
-/* A team for each sample. */
+/* A subwarp for each sample. */
 template <typename Offset>
 __global__ void __launch_bounds__(PLAN_THREADS)
     sample(const Offset *row_ptr, const int32_t *col, int64_t rows, findings *found)
 {
-    const uint32_t number = (blockIdx.x * PLAN_THREADS + threadIdx.x) / TEAM;
+    const uint32_t number = (blockIdx.x * PLAN_THREADS + threadIdx.x) / SUBWARP;
     bool is_new = true;
     if (number < SAMPLES && rows > 1) {
         /* multiples of the golden ratio fall evenly among rows and their remainders */
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
         is_new = length != begin - (int64_t)row_ptr[row - 1] || differs(col, begin, (int)length);
     }
     const unsigned all = __ballot_sync(0xffffffffu, is_new);
-    const unsigned same = __ballot_sync(0xffffffffu, threadIdx.x % TEAM == 0 && team_bits(all) == 0);
+    const unsigned same = __ballot_sync(0xffffffffu, threadIdx.x % SUBWARP == 0 && subwarp_bits(all) == 0);
     if (threadIdx.x % warp_lanes == 0 && same != 0)
         atomicAdd(&found->same, (unsigned)__popc(same));
 }
@@ -152,13 +152,13 @@ __device__ inline void compare_rows(const int32_t *col, tile_rows *c)
 {
     const int rows = c->rows;
 #pragma unroll 1
-    for (int first = 0; first < rows; first += TEAMS) { /* the same for all threads */
-        const int row = first + (int)threadIdx.x / TEAM;
+    for (int first = 0; first < rows; first += SUBWARPS) { /* the same for all threads */
+        const int row = first + (int)threadIdx.x / SUBWARP;
         bool is_new = false;
         if (row < rows)
             is_new = row == 0 || c->length(row) != c->length(row - 1) || differs(col, c->offset[row], c->length(row));
         const unsigned all = __ballot_sync(0xffffffffu, is_new);
-        if (threadIdx.x % TEAM == 0 && team_bits(all) != 0)
+        if (threadIdx.x % SUBWARP == 0 && subwarp_bits(all) != 0)
             atomicOr(&c->bits[row / 32], 1u << row % 32);
     }
 }
@@ -253,19 +253,19 @@ __global__ void __launch_bounds__(PLAN_THREADS)
 }
 
 /* Writes the 16-bit columns of a row if they span less than 2^16. Returns the base, or NO_BASE. Called
- * by a team; the others of the warp may have rows of other lengths, or none (length 0). */
+ * by a subwarp; the others of the warp may have rows of other lengths, or none (length 0). */
 __device__ inline int32_t narrow_row(const int32_t *col, int64_t begin, int length, uint16_t *out)
 {
-    const int lane = (int)threadIdx.x % TEAM;
+    const int lane = (int)threadIdx.x % SUBWARP;
     int32_t low = INT32_MAX, high = 0;
 #pragma unroll 8
-    for (int k = lane; k < length; k += TEAM) {
+    for (int k = lane; k < length; k += SUBWARP) {
         const int32_t column = col[begin + k];
         low = column < low ? column : low;
         high = column > high ? column : high;
     }
 #pragma unroll
-    for (int distance = TEAM / 2; distance > 0; distance /= 2) {
+    for (int distance = SUBWARP / 2; distance > 0; distance /= 2) {
         const int32_t lower = __shfl_xor_sync(0xffffffffu, low, distance);
         const int32_t higher = __shfl_xor_sync(0xffffffffu, high, distance);
         low = lower < low ? lower : low;
@@ -276,7 +276,7 @@ __device__ inline int32_t narrow_row(const int32_t *col, int64_t begin, int leng
     if (high - low > UINT16_MAX)
         return tiles::NO_BASE;
 #pragma unroll 8
-    for (int k = lane; k < length; k += TEAM)
+    for (int k = lane; k < length; k += SUBWARP)
         out[k] = (uint16_t)(col[begin + k] - low);
     return low;
 }
@@ -312,14 +312,14 @@ __global__ void __launch_bounds__(PLAN_THREADS) write(const Offset *row_ptr, con
     __syncthreads();
     unsigned with_base = 0;
 #pragma unroll 1
-    for (int from = 0; from < all.groups; from += TEAMS) { /* the same for all threads */
-        const int g = from + (int)threadIdx.x / TEAM;
+    for (int from = 0; from < all.groups; from += SUBWARPS) { /* the same for all threads */
+        const int g = from + (int)threadIdx.x / SUBWARP;
         const bool has = g < all.groups;
         const int row = has ? of[g].row : 0, length = has ? c.length(row) : 0;
         const uint32_t place = has ? of[g].place : 0, begin = c.offset[row];
         const int32_t base =
             narrow != nullptr ? narrow_row(col, begin, length, narrow + place) : (int32_t)tiles::NO_BASE;
-        if (has && threadIdx.x % TEAM == 0) {
+        if (has && threadIdx.x % SUBWARP == 0) {
             table[before.groups + g] = {begin, place, (int32_t)(first + row), base};
             with_base += base != tiles::NO_BASE;
         }

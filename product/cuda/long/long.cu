@@ -58,10 +58,10 @@ template <typename T, typename Stored> long_rows::matrix<T, Stored> matrix_of(co
 spmv_status make_room(spmv_plan *plan, long_state *s, long_rows::statistics **about)
 {
     const int64_t units = s->units;
-    const int64_t bytes[] = {tiles::part(units * (int64_t)sizeof(long_rows::unit)),
-                             tiles::part(2 * units * (int64_t)spmv_type_size(plan->type)),
-                             tiles::part(units * (int64_t)sizeof(unsigned)),
-                             tiles::part((int64_t)sizeof(long_rows::statistics))};
+    const int64_t bytes[] = {tiles::aligned(units * (int64_t)sizeof(long_rows::unit)),
+                             tiles::aligned(2 * units * (int64_t)spmv_type_size(plan->type)),
+                             tiles::aligned(units * (int64_t)sizeof(unsigned)),
+                             tiles::aligned((int64_t)sizeof(long_rows::statistics))};
     spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3], &s->table);
     if (st != SPMV_OK)
         return st;

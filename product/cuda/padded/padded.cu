@@ -22,7 +22,7 @@ static_assert((int)padded::ROWS == (int)PADDED_ROWS, "the rows that choose.c cou
 /* The state of a plan; arrays are in the context's memory. */
 struct padded_state {
     padded::findings found;
-    int64_t slices, steps;
+    int64_t slices, layers;
     void *table; /* of padded::making, with the scratch memory of the scan */
     making of;
     void *scratch;
@@ -47,7 +47,8 @@ int64_t range_lists(const padded_state *s)
  * the same time. */
 double bytes_padded(const spmv_plan *plan, const padded_state *s)
 {
-    const double places = (double)s->steps * warp_lanes + (double)padded::PLAIN_PLACES * (double)s->found.plain_entries;
+    const double places =
+        (double)s->layers * warp_lanes + (double)padded::PLAIN_PLACES * (double)s->found.plain_entries;
     return places * ((double)spmv_type_size(plan->a.type) + 2) + (double)s->slices * sizeof(padded::head) +
            2.0 * (double)(padded::RANGES * range_lists(s));
 }
@@ -82,11 +83,11 @@ spmv_status make_room(spmv_plan *plan, padded_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t n = s->slices;
-    const int64_t bytes[] = {tiles::part((int64_t)sizeof(padded::findings)),
-                             tiles::part((n + 1) * 4),
-                             tiles::part((n + 1) * 4),
-                             tiles::part((n + 1) * (int64_t)sizeof(padded::head)),
-                             tiles::part(range_lists(s) * padded::RANGES * 2),
+    const int64_t bytes[] = {tiles::aligned((int64_t)sizeof(padded::findings)),
+                             tiles::aligned((n + 1) * 4),
+                             tiles::aligned((n + 1) * 4),
+                             tiles::aligned((n + 1) * (int64_t)sizeof(padded::head)),
+                             tiles::aligned(range_lists(s) * padded::RANGES * 2),
                              ctx->backend->scan_scratch(ctx, SPMV_I32, n + 1)};
     int64_t all = 0;
     for (int64_t b : bytes)
@@ -96,7 +97,7 @@ spmv_status make_room(spmv_plan *plan, padded_state *s)
         return st;
     char *at = (char *)s->table;
     s->of.found = (padded::findings *)at;
-    s->of.steps = (int32_t *)(at += bytes[0]);
+    s->of.layers = (int32_t *)(at += bytes[0]);
     s->of.begins = (int32_t *)(at += bytes[1]);
     s->of.heads = (padded::head *)(at += bytes[2]);
     s->of.ranges = (uint16_t *)(at += bytes[3]);
@@ -123,7 +124,7 @@ template <typename Offset> spmv_status measure(spmv_plan *plan, padded_state *s)
     spmv_context *const ctx = plan->ctx;
     facts &f = plan->facts;
     const int64_t n = s->slices;
-    int32_t steps = 0;
+    int32_t layers = 0;
     spmv_status st = on_device(ctx, [&] {
         return launch(ctx, "spmv padded measure", plan_blocks(plan, n), padded::PLAN_BLOCK, padded::measure<Offset>,
                       csr_of<Offset>(plan), (int)(padded_most_bytes(&f) * padded::NONZEROS),
@@ -135,15 +136,15 @@ template <typename Offset> spmv_status measure(spmv_plan *plan, padded_state *s)
     f.plain_slices = s->found.plain > 0;
     if (st != SPMV_OK || f.uneven)
         return st;
-    st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, s->of.steps, s->of.begins, n + 1, s->scratch);
+    st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, s->of.layers, s->of.begins, n + 1, s->scratch);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             return launch(ctx, "spmv padded heads", grid_for(n + 1, padded::PLAN_BLOCK), padded::PLAN_BLOCK,
                           padded::write_heads, n, s->of);
         });
     if (st == SPMV_OK)
-        st = spmv_download(ctx, s->of.begins + n, &steps, (int64_t)sizeof steps);
-    s->steps = steps;
+        st = spmv_download(ctx, s->of.begins + n, &layers, (int64_t)sizeof layers);
+    s->layers = layers;
     f.longest = (int64_t)s->found.longest;
     f.padded_bytes = bytes_padded(plan, s);
     return st;
@@ -153,10 +154,10 @@ template <typename Offset> spmv_status measure(spmv_plan *plan, padded_state *s)
 spmv_status make_kept(spmv_plan *plan, padded_state *s, bool *lacks_room)
 {
     const tiles::tree_size tree(padded::blocks_for(s->slices));
-    const int64_t size = (int64_t)spmv_type_size(plan->type), places = s->steps * warp_lanes;
-    const int64_t values = tiles::part(places * (int64_t)spmv_type_size(plan->a.type));
-    const int64_t codes = tiles::part(places * 2), sums = tiles::part((tree.sums + 1) * size);
-    const int64_t counts = tiles::part(tree.counts * (int64_t)sizeof(unsigned));
+    const int64_t size = (int64_t)spmv_type_size(plan->type), places = s->layers * warp_lanes;
+    const int64_t values = tiles::aligned(places * (int64_t)spmv_type_size(plan->a.type));
+    const int64_t codes = tiles::aligned(places * 2), sums = tiles::aligned((tree.sums + 1) * size);
+    const int64_t counts = tiles::aligned(tree.counts * (int64_t)sizeof(unsigned));
     const spmv_status st = plan_alloc_if_room(plan, values + codes + sums + counts, &s->places);
     *lacks_room = s->places == nullptr;
     if (st != SPMV_OK || *lacks_room)
@@ -212,7 +213,7 @@ template <typename Offset> spmv_status make(spmv_plan *plan, padded_state *s)
 
 void describe(spmv_plan *plan, const padded_state *s)
 {
-    const int64_t places = s->steps * warp_lanes, filled = plan->a.nnz - (int64_t)s->found.plain_entries;
+    const int64_t places = s->layers * warp_lanes, filled = plan->a.nnz - (int64_t)s->found.plain_entries;
     char *const text = plan->layout;
     const int size = (int)sizeof plan->layout;
     const int used =

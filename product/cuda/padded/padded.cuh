@@ -45,8 +45,8 @@ struct shape {
     enum { BLOCK = 128 };
 };
 
-/* LANES: of a row. A step is an entry of each lane, a pair is two steps. SHARING slices have their
- * ranges in common, so these take few bytes. */
+/* LANES: of a row. A layer is an entry of each lane, a pair is two layers. SHARING slices have
+ * their ranges in common, so these take few bytes. */
 enum {
     LANES = 4,
     ROWS = warp_lanes / LANES,
@@ -71,9 +71,9 @@ template <typename Stored> struct alignas(2 * sizeof(Stored)) pair {
     Stored first, second;
 };
 
-/* A slice. Its steps are begin ... begin of the next one - 1. If their number is odd, the first one
- * stands alone, and pairs follow. base: the column where its first range begins; PLAIN: the slice has
- * no steps. */
+/* A slice. Its layers are begin ... begin of the next one - 1. If their number is odd, the first
+ * one stands alone, and pairs follow. base: the column where its first range begins; PLAIN: the
+ * slice has no layers. */
 enum { PLAIN = -1 };
 struct alignas(8) head {
     int32_t begin, base;
@@ -83,7 +83,7 @@ template <typename T, typename Stored> struct matrix {
     int64_t rows, slices;
     const head *heads;      /* slices + 1 */
     const uint16_t *ranges; /* RANGES for SHARING slices: (begin - base) / RANGE, ascending, or NO_RANGE */
-    /* warp_lanes a step: a step alone has one place for each lane, a pair two neighbouring ones */
+    /* warp_lanes a layer: a layer alone has one place for each lane, a pair two neighbouring ones */
     const uint16_t *code;
     const Stored *val;
     const T *zero; /* a 0 */
@@ -163,23 +163,23 @@ __global__ void __launch_bounds__(shape::BLOCK, resident<T, Store>())
     const bool stores = lane % LANES == 0 && row < m.rows;
     const Load load(m.retained);
     head mine = {};
-    int steps = 0, range = NO_RANGE;
+    int layers = 0, range = NO_RANGE;
     let_next_begin();
     if (slice < m.slices) {
         mine = m.heads[slice];
         range = m.ranges[slice / SHARING * RANGES + lane];
-        steps = m.heads[slice + 1].begin - mine.begin;
+        layers = m.heads[slice + 1].begin - mine.begin;
     }
     const uint16_t *const codes = m.code + (int64_t)mine.begin * warp_lanes;
     const Stored *const values = m.val + (int64_t)mine.begin * warp_lanes;
-    const int alone = steps % PAIR;
+    const int alone = layers % PAIR;
     uint32_t first_code = ABSENT;
     Stored first_value = Stored();
     if (alone != 0) {
         first_code = (uint32_t)load(codes + lane);
         first_value = load(values + lane);
     }
-    int count = steps / PAIR;
+    int count = layers / PAIR;
     const uint32_t *code = settled((const uint32_t *)(codes + alone * warp_lanes) + lane);
     const pair<Stored> *val = settled((const pair<Stored> *)(values + alone * warp_lanes) + lane);
     batch<Stored> b;

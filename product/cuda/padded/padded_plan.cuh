@@ -1,10 +1,10 @@
 /* Makes the plan of padded on the device, with two kernels:
  *
- *   measure  finds the steps and the column ranges of the slices, one warp for those that share them; stops
- *            early if the matrix has too many empty places or too many plain slices
+ *   measure  finds the layers and the column ranges of the slices, one warp for those that share
+ *            them; stops early if the matrix has too many empty places or too many plain slices
  *   fill     writes codes and values in the order in which a product loads them
  *
- * Between them, a scan of the numbers of steps tells where each slice begins.
+ * Between them, a scan of the numbers of layers tells where each slice begins.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRODUCT_PADDED_PLAN_CUH
@@ -38,7 +38,7 @@ struct findings {
 /* The arrays that a plan is made from; those of products among them. */
 struct making {
     findings *found;
-    int32_t *steps;  /* slices + 1; the last is 0 */
+    int32_t *layers; /* slices + 1; the last is 0 */
     int32_t *begins; /* slices + 1 */
     head *heads;
     uint16_t *ranges;
@@ -133,20 +133,20 @@ __device__ inline int find_ranges(const int32_t *col, int64_t begin, int64_t end
     return set->sort(lane, mine);
 }
 
-/* Writes the steps of a slice, number `which` of those that share ranges. length: of the lane's row. Returns
- * the steps. */
+/* Writes the layers of a slice, number `which` of those that share ranges. length: of the lane's
+ * row. Returns the layers. */
 template <typename Offset>
-__device__ int32_t write_steps(const csr<Offset> &a, int64_t slice, int which, int64_t length, bool is_plain,
-                               int32_t base, const making &m)
+__device__ int32_t write_layers(const csr<Offset> &a, int64_t slice, int which, int64_t length, bool is_plain,
+                                int32_t base, const making &m)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const int32_t longest = -tiles::warp_least(lane / ROWS == which ? -(int32_t)length : 0);
-    const int32_t steps = is_plain ? 0 : longest / LANES + (longest % LANES != 0);
+    const int32_t layers = is_plain ? 0 : longest / LANES + (longest % LANES != 0);
     if (lane == 0 && slice < a.slices) {
-        m.steps[slice] = steps;
+        m.layers[slice] = layers;
         m.heads[slice].base = base;
     }
-    return steps;
+    return layers;
 }
 
 /* Measures the slices; warps take those that share ranges in turn. most_places: for NONZEROS
@@ -180,11 +180,11 @@ __global__ void __launch_bounds__(PLAN_BLOCK, PLAN_RESIDENT)
         m.ranges[g * RANGES + lane] = !is_plain && mine < INT32_MAX ? (uint16_t)(mine - least) : (uint16_t)NO_RANGE;
         int64_t places = is_plain ? plain_places * (end - begin) : 0;
         for (int i = 0; i < SHARING; i++)
-            places += (int64_t)warp_lanes * write_steps(a, g * SHARING + i, i, length, is_plain,
-                                                        is_plain    ? (int32_t)PLAIN
-                                                        : count > 0 ? least * RANGE
-                                                                    : 0,
-                                                        m);
+            places += (int64_t)warp_lanes * write_layers(a, g * SHARING + i, i, length, is_plain,
+                                                         is_plain    ? (int32_t)PLAIN
+                                                         : count > 0 ? least * RANGE
+                                                                     : 0,
+                                                         m);
         longest = most > longest ? most : longest;
         plain += is_plain;
         plain_entries += is_plain ? (unsigned long long)(end - begin) : 0;
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(PLAN_BLOCK, PLAN_RESIDENT)
     if (spare < 0)
         m.found->unsuited = 1;
     if (blockIdx.x == 0 && warp == 0)
-        m.steps[a.slices] = 0;
+        m.layers[a.slices] = 0;
     atomicMax(&m.found->longest, (unsigned long long)longest);
     if (plain > 0) {
         atomicAdd(&m.found->plain, plain);
@@ -222,10 +222,10 @@ __device__ inline uint32_t code_of(int32_t column, int32_t base, int32_t ranges)
     return (uint32_t)at << RANGE_BITS | (uint32_t)(column & (RANGE - 1));
 }
 
-/* Where a slice with so many steps has the place of a lane in one of them. */
-__device__ inline int64_t place_of(int step, int steps, int lane)
+/* Where a slice with so many layers has the place of a lane in one of them. */
+__device__ inline int64_t place_of(int layer, int layers, int lane)
 {
-    const int alone = steps % PAIR, in_pairs = step - alone;
+    const int alone = layers % PAIR, in_pairs = layer - alone;
     return in_pairs < 0 ? lane : (alone + in_pairs / PAIR * PAIR) * warp_lanes + lane * PAIR + in_pairs % PAIR;
 }
 
@@ -234,19 +234,19 @@ template <typename Offset, typename Stored>
 __global__ void __launch_bounds__(PLAN_BLOCK, PLAN_RESIDENT)
     fill(csr<Offset> a, const Stored *from, const head *heads, const uint16_t *ranges, uint16_t *code, Stored *val)
 {
-    enum { TOGETHER = 8 }; /* steps */
+    enum { TOGETHER = 8 }; /* layers */
     const int lane = (int)threadIdx.x % warp_lanes;
     for (int64_t slice = (int64_t)blockIdx.x * PLAN_WARPS + (int)threadIdx.x / warp_lanes; slice < a.slices;
          slice += (int64_t)gridDim.x * PLAN_WARPS) {
         const int64_t row = slice * ROWS + lane / LANES, first = (int64_t)heads[slice].begin * warp_lanes;
-        const int32_t base = heads[slice].base, steps = heads[slice + 1].begin - heads[slice].begin;
+        const int32_t base = heads[slice].base, layers = heads[slice + 1].begin - heads[slice].begin;
         const int32_t range = ranges[slice / SHARING * RANGES + lane];
         int64_t k = 0, end = 0;
         if (row < a.rows) {
             k = (int64_t)a.row_ptr[row] + lane % LANES;
             end = (int64_t)a.row_ptr[row + 1];
         }
-        for (int step = 0; step < steps; step += TOGETHER, k += TOGETHER * LANES) {
+        for (int layer = 0; layer < layers; layer += TOGETHER, k += TOGETHER * LANES) {
             int32_t column[TOGETHER];
             Stored value[TOGETHER];
 #pragma unroll
@@ -257,9 +257,9 @@ __global__ void __launch_bounds__(PLAN_BLOCK, PLAN_RESIDENT)
             }
 #pragma unroll
             for (int i = 0; i < TOGETHER; i++) {
-                if (step + i >= steps)
+                if (layer + i >= layers)
                     break;
-                const int64_t at = first + place_of(step + i, steps, lane);
+                const int64_t at = first + place_of(layer + i, layers, lane);
                 val[at] = value[i];
                 if (code == nullptr)
                     continue;

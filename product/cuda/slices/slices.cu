@@ -45,7 +45,7 @@ slices_state *state_of(const spmv_plan *plan)
 
 int64_t padded(int64_t bytes)
 {
-    return tiles::part(bytes);
+    return tiles::aligned(bytes);
 }
 
 /* ------------------------------------------------------------ the plan, step by step */
@@ -101,21 +101,20 @@ bool many_a_round(const slices_state *s)
     return slices::takes_many(usual_slots(s), slices::ROUND_FEW, slices::ROUND_MANY);
 }
 
-/* Whether products of so many groups of slices take strip_kernel. */
-bool takes_strips(const spmv_plan *plan, const slices_state *s, int64_t groups)
+/* Whether products of so many tiles of slices take strip_kernel. */
+bool takes_strips(const spmv_plan *plan, const slices_state *s, int64_t tiles)
 {
     const bool many = many_a_round(s);
     const int64_t teams = slices::strip_teams((int)spmv_type_size(plan->type), many);
     const int64_t multiprocessors = ((const cuda_state *)plan->ctx->device)->multiprocessors;
     return plan->a.val != nullptr && !s->coded.in_use && s->alike && usual_slots(s) <= slices::STRIP_SLOTS &&
-           groups >= slices::STRIP_TURNS * teams * multiprocessors;
+           tiles >= slices::STRIP_TURNS * teams * multiprocessors;
 }
 
 /* The order of that kernel. */
-slices::order order_of(const spmv_plan *plan, const slices_state *s, int64_t groups)
+slices::order order_of(const spmv_plan *plan, const slices_state *s, int64_t tiles)
 {
-    return slices::order_of(groups, takes_strips(plan, s, groups) ? s->found.reach : 0,
-                            (int)spmv_type_size(plan->type));
+    return slices::order_of(tiles, takes_strips(plan, s, tiles) ? s->found.reach : 0, (int)spmv_type_size(plan->type));
 }
 
 /* The number of blocks for kernels in which warps loop over the slices: as many as run at once. */
@@ -338,7 +337,7 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
 /* Allocates what products need. *lacks_room: there is no memory for the values. */
 spmv_status make_kept(spmv_plan *plan, slices_state *s, bool *lacks_room)
 {
-    const tiles::tree_size tree(slices::groups_for(s->slices));
+    const tiles::tree_size tree(slices::tiles_for(s->slices));
     const int64_t sums = padded(tree.sums * (int64_t)spmv_type_size(plan->type));
     const int64_t counts = padded(tree.counts * (int64_t)sizeof(unsigned));
     const int64_t values = (int64_t)s->found.slots * slices::ROWS * (int64_t)spmv_type_size(plan->a.type);
@@ -379,7 +378,7 @@ void describe(spmv_plan *plan, const slices_state *s)
                          s->found.patterns == 1 ? "" : "s");
     if (used < size && !s->shares)
         used += snprintf(text + used, (size_t)(size - used), "; a pattern of offsets for each slice");
-    const slices::order order = order_of(plan, s, slices::groups_for(s->slices));
+    const slices::order order = order_of(plan, s, slices::tiles_for(s->slices));
     if (used < size && order.lines > 1)
         used += snprintf(text + used, (size_t)(size - used), "; in strips of %lld rows",
                          (long long)order.width * slices::WARPS * slices::ROWS);
@@ -412,7 +411,7 @@ template <typename Offset> spmv_status make(spmv_plan *plan, slices_state *s)
     return st != SPMV_OK || plan->declined != nullptr ? st : encode<Offset>(plan, m, s);
 }
 
-/* Finds the longest run of chunks without elements of other ranks. */
+/* Finds the longest range of chunks without elements of other ranks. */
 void find_inner(const spmv_plan *plan, slices_state *s)
 {
     const struct plan_ranks *const ranks = plan->ranks;
@@ -429,11 +428,12 @@ void find_inner(const spmv_plan *plan, slices_state *s)
     }
 }
 
-template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const spmv_plan *plan, enum plan_part part)
+template <typename T, typename Stored>
+slices::matrix<T, Stored> matrix_of(const spmv_plan *plan, enum plan_subset subset)
 {
     const slices_state *const s = state_of(plan);
-    const int64_t all = slices::groups_for(s->slices), inner = s->inner_end - s->inner_begin;
-    const int64_t groups = part == PLAN_ALL ? all : part == PLAN_INNER ? inner : all - inner;
+    const int64_t all = slices::tiles_for(s->slices), inner = s->inner_end - s->inner_begin;
+    const int64_t tiles = subset == PLAN_ALL ? all : subset == PLAN_INNER ? inner : all - inner;
     return {plan->a.rows,
             s->slices,
             (const slices::head *)s->heads,
@@ -442,12 +442,12 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
             s->retained,
             slices::takes_many(usual_slots(s), slices::FEW_AT_ONCE, slices::MANY_AT_ONCE),
             many_a_round(s),
-            takes_strips(plan, s, groups),
-            order_of(plan, s, groups),
-            part == PLAN_EDGE ? s->inner_begin : 0,
-            part == PLAN_ALL     ? 0
-            : part == PLAN_INNER ? s->inner_begin
-                                 : inner};
+            takes_strips(plan, s, tiles),
+            order_of(plan, s, tiles),
+            subset == PLAN_EDGE ? s->inner_begin : 0,
+            subset == PLAN_ALL     ? 0
+            : subset == PLAN_INNER ? s->inner_begin
+                                   : inner};
 }
 
 /* Whether a product with leaves_parts leaves one part for each block of the launch. With ranks, there is one for
@@ -461,17 +461,17 @@ template <typename T> slices::constant_matrix<T> constant_matrix_of(const spmv_p
 {
     const slices_state *const s = state_of(plan);
     slices::constant_matrix<T> m;
-    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, p->part);
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, p->subset);
     m.value_table = s->constant ? s->coded.table<T>()->number : nullptr;
-    m.parts = p->leaves_parts && has_few_parts(plan) ? slices::parts_of_launch(m.groups.groups, m.many_a_round) : 0;
+    m.parts = p->leaves_parts && has_few_parts(plan) ? slices::parts_of_launch(m.tiles.tiles, m.many_a_round) : 0;
     return m;
 }
 
-template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan, enum plan_part part)
+template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan, enum plan_subset subset)
 {
     const tiles::coded_values &coded = state_of(plan)->coded;
     slices::coded_matrix<T> m;
-    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, part);
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, subset);
     m.value_table = coded.table<T>()->number;
     m.code = (const slices::two<uint8_t> *)coded.codes();
     return m;
@@ -487,10 +487,10 @@ spmv_status multiply(const spmv_plan *plan, const struct plan_product *p, Store 
         return on_device(plan->ctx, [&] { return slices::run(plan->ctx, constant_matrix_of<T>(plan, p), x, store); });
     else if (state_of(plan)->coded.in_use)
         return on_device(plan->ctx,
-                         [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, p->part), x, store); });
+                         [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, p->subset), x, store); });
     else
         return on_device(plan->ctx,
-                         [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan, p->part), x, store); });
+                         [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan, p->subset), x, store); });
 }
 
 } // namespace
@@ -532,11 +532,12 @@ extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct pla
 {
     const slices_state *const state = state_of(plan);
     const int64_t inner = state->inner_end - state->inner_begin;
-    if ((p->part == PLAN_INNER && inner == 0) || (p->part == PLAN_EDGE && inner == slices::groups_for(state->slices)))
+    if ((p->subset == PLAN_INNER && inner == 0) ||
+        (p->subset == PLAN_EDGE && inner == slices::tiles_for(state->slices)))
         return SPMV_OK;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
-        return tiles::with_store<T>(p, slices::groups_for(state->slices), state->tree, state->tree_counts,
+        return tiles::with_store<T>(p, slices::tiles_for(state->slices), state->tree, state->tree_counts,
                                     [&](auto store) { return multiply<T, decltype(stored)>(plan, p, store); });
     });
 }
@@ -544,8 +545,8 @@ extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct pla
 extern "C" const void *slices_cuda_parts(const spmv_plan *plan, int64_t *count)
 {
     const slices_state *const s = state_of(plan);
-    const int64_t groups = slices::groups_for(s->slices);
-    *count = has_few_parts(plan) ? slices::parts_of_launch(groups, many_a_round(s)) : groups;
+    const int64_t tiles = slices::tiles_for(s->slices);
+    *count = has_few_parts(plan) ? slices::parts_of_launch(tiles, many_a_round(s)) : tiles;
     return s->tree;
 }
 

@@ -58,7 +58,7 @@ inline bool takes_many(int64_t slots, int64_t few, int64_t many)
  * seven points in one round. */
 enum { ROUND_FEW = 5, ROUND_MANY = 7 };
 
-/* A block of constant_kernel takes several groups if there are as many turns for each resident block. */
+/* A block of constant_kernel takes several tiles if there are as many turns for each resident block. */
 enum { CONSTANT_TURNS = 8 };
 
 /* The smallest number of blocks of a product for a multiprocessor. Without this bound the compiler saves
@@ -93,7 +93,7 @@ constexpr int strip_teams(int element_bytes, bool many)
 }
 #endif
 
-/* A block of strip_kernel: teams of WARPS warps. Each computes groups of WARPS neighbouring slices. */
+/* A block of strip_kernel: teams of WARPS warps. Each computes tiles of WARPS neighbouring slices. */
 template <int TEAMS> struct teams_shape {
     enum { BLOCK = shape::BLOCK, THREADS = TEAMS * BLOCK };
     using team = tiles::one_of_teams<TEAMS, BLOCK>;
@@ -125,13 +125,13 @@ template <typename Stored> struct alignas(2 * sizeof(Stored)) two {
     Stored low, high;
 };
 
-/* The order in which groups of slices are computed. The groups are written in lines of `line` groups:
+/* The order in which tiles of slices are computed. The tiles are written in lines of `line` tiles:
  * rows that are far apart in a pattern, as in neighbouring planes of a grid, are below each other. Lines
- * are cut into strips of `width` groups. The order goes down strip after strip. Each block has a part of it, so
- * x of the lines above and below is in the first-level cache. Of `groups` groups; the last line may have
+ * are cut into strips of `width` tiles. The order goes down strip after strip. Each block has a part of it, so
+ * x of the lines above and below is in the first-level cache. Of `tiles` tiles; the last line may have
  * fewer. */
 struct order {
-    int32_t groups, line, lines, width;
+    int32_t tiles, line, lines, width;
 
     __host__ __device__ int32_t positions() const
     {
@@ -140,15 +140,15 @@ struct order {
 
     enum { NONE = -1, END = -2 };
 
-    /* The group at a position; NONE where the last line has fewer. */
-    __device__ int32_t group(int32_t position) const
+    /* The tile at a position; NONE where the last line has fewer. */
+    __device__ int32_t tile(int32_t position) const
     {
         if (lines == 1)
             return position;
         const int32_t strip = position / (width * lines), first = strip * width;
         const int32_t within = position - first * lines, broad = width < line - first ? width : line - first;
         const int32_t row = within / broad, g = row * line + first + within - row * broad;
-        return g < groups ? g : (int32_t)NONE;
+        return g < tiles ? g : (int32_t)NONE;
     }
 };
 
@@ -161,12 +161,12 @@ template <typename T, typename Stored> struct matrix {
     float retained;                  /* the share that is loaded to stay in the last-level cache */
     bool many_at_once, many_a_round; /* in constant_kernel and strip_kernel */
     bool strips;                     /* take strip_kernel */
-    /* The launch has the groups of the matrix without `skipped` ones from skip_from on. */
-    order groups;
+    /* The launch has the tiles of the matrix without `skipped` ones from skip_from on. */
+    order tiles;
     int64_t skip_from, skipped;
 
-    /* The number in the matrix of a group of the launch. */
-    template <typename Int> __device__ Int group(Int g) const
+    /* The number in the matrix of a tile of the launch. */
+    template <typename Int> __device__ Int tile(Int g) const
     {
         return g < (Int)skip_from ? g : g + (Int)skipped;
     }
@@ -276,7 +276,7 @@ template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typen
 __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(Matrix m, const T *x, Store store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
-    const int64_t group = m.group((int64_t)blockIdx.x), slice = group * WARPS + (int)threadIdx.x / warp_lanes,
+    const int64_t tile = m.tile((int64_t)blockIdx.x), slice = tile * WARPS + (int)threadIdx.x / warp_lanes,
                   first = slice * ROWS;
     const Load load(m.retained);
     head mine = {};
@@ -327,7 +327,7 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
     if constexpr (AT_ONCE != FEW_AT_ONCE)
         look_ahead(store, first + lane, m.rows, held);
     store_rows(store, first + lane, m.rows, low, high, held);
-    store.template end_tile<shape>(group);
+    store.template end_tile<shape>(tile);
 }
 
 /* The slots of a batch, and the elements of x for the lane's two rows; 0 where a row has no entry. */
@@ -353,24 +353,24 @@ template <int AT_ONCE, typename T> struct gathered {
     }
 };
 
-/* A warp's slice: its group (or order::NONE, order::END), its pattern, and the numbers of its slots: none behind
+/* A warp's slice: its tile (or order::NONE, order::END), its pattern, and the numbers of its slots: none behind
  * the last slice. The members are used a turn after they are loaded, so nothing may be computed from them
  * before. */
 struct place {
-    int32_t group, pattern, begin, end;
+    int32_t tile, pattern, begin, end;
 };
 
 /* The warp's slice at a position of the order, before `end`. */
 template <typename Matrix> __device__ place place_of(const Matrix &m, int32_t position, int32_t end)
 {
-    const int32_t in_launch = position < end ? m.groups.group(position) : (int32_t)order::END;
+    const int32_t in_launch = position < end ? m.tiles.tile(position) : (int32_t)order::END;
     if (in_launch < 0)
         return {in_launch, 0, 0, 0};
-    const int32_t group = m.group(in_launch);
-    const int64_t slice = (int64_t)group * WARPS + (int)threadIdx.x % shape::BLOCK / warp_lanes;
+    const int32_t tile = m.tile(in_launch);
+    const int64_t slice = (int64_t)tile * WARPS + (int)threadIdx.x % shape::BLOCK / warp_lanes;
     if (slice >= m.slices)
-        return {group, 0, 0, 0};
-    return {group, m.heads[slice].pattern, m.heads[slice].begin, m.heads[slice + 1].begin};
+        return {tile, 0, 0, 0};
+    return {tile, m.heads[slice].pattern, m.heads[slice].begin, m.heads[slice + 1].begin};
 }
 
 /* A warp of strip_kernel. It computes its slices, a batch of AT_ONCE slots after the other. While it gathers x
@@ -383,7 +383,7 @@ template <typename Shape, int AT_ONCE, typename Load, typename T, typename Store
     const int lane;
     int32_t position, end; /* in the order, behind `next` */
     place now, next;
-    int done, parity; /* slots of `now` that are done; of the number of groups */
+    int done, parity; /* slots of `now` that are done; of the number of tiles */
     T low, high;
     bool stopped;
 
@@ -391,7 +391,7 @@ template <typename Shape, int AT_ONCE, typename Load, typename T, typename Store
         : m(of), x(from), store(to), load(of.retained), lane((int)threadIdx.x % warp_lanes), done(0), parity(0), low(),
           high(), stopped(false)
     {
-        const int64_t positions = m.groups.positions();
+        const int64_t positions = m.tiles.positions();
         position = (int32_t)(positions * blockIdx.x / gridDim.x) + Shape::team::number();
         end = (int32_t)(positions * (blockIdx.x + 1) / gridDim.x);
         now = take();
@@ -407,7 +407,7 @@ template <typename Shape, int AT_ONCE, typename Load, typename T, typename Store
 
     __device__ bool ends() const
     {
-        return now.group == order::END;
+        return now.tile == order::END;
     }
 
     /* Loads the values of the next batch of `now`. */
@@ -425,9 +425,9 @@ template <typename Shape, int AT_ONCE, typename Load, typename T, typename Store
     /* Computes a batch, whose values are there. Returns whether there is another, whose values are in `behind`. */
     __device__ __forceinline__ bool turn(const two<Stored> (&value)[AT_ONCE], two<Stored> (&behind)[AT_ONCE])
     {
-        const uint32_t row = (uint32_t)now.group * (WARPS * ROWS) +
+        const uint32_t row = (uint32_t)now.tile * (WARPS * ROWS) +
                              threadIdx.x % shape::BLOCK / warp_lanes * (uint32_t)ROWS + (uint32_t)lane;
-        const int32_t group = now.group;
+        const int32_t tile = now.tile;
         const slot *const at = m.patterns + now.pattern + done;
         const int count = now.end - now.begin - done;
         const bool last = count <= AT_ONCE;
@@ -442,7 +442,7 @@ template <typename Shape, int AT_ONCE, typename Load, typename T, typename Store
         gathered<AT_ONCE, T> of_x;
         of_x.load(at, count, settled(x + row), bit);
         typename Store::ahead ahead[2] = {};
-        if (last && group >= 0)
+        if (last && tile >= 0)
             look_ahead(store, row, m.rows, ahead);
         if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
             return false;
@@ -451,9 +451,9 @@ template <typename Shape, int AT_ONCE, typename Load, typename T, typename Store
             low += T(value[i].low) * of_x.low[i]; /* + 0 where the row has no entry */
             high += T(value[i].high) * of_x.high[i];
         }
-        if (last && group >= 0) {
+        if (last && tile >= 0) {
             store_rows(store, row, m.rows, low, high, ahead);
-            store.template end_tile<Shape>(group, parity);
+            store.template end_tile<Shape>(tile, parity);
             parity ^= 1;
         }
         if (last)
@@ -476,24 +476,24 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) strip_kernel(matrix<T, Stor
         more = w.turn(even, odd) && w.turn(odd, even);
 }
 
-/* The product where slots have no values of their own. A block computes several groups of slices, one
- * after the other, and loads where a pattern is one group ahead. */
+/* The product where slots have no values of their own. A block computes several tiles of slices, one
+ * after the other, and loads where a pattern is one tile ahead. */
 template <int AT_ONCE, bool VALUES, typename T, typename Store>
 __global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
     constant_kernel(constant_matrix<T> m, const T *x, Store store)
 {
     const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
     const uint32_t bit = 1u << lane;
-    const int32_t turns = m.groups.groups;
+    const int32_t turns = m.tiles.tiles;
     int32_t turn = (int32_t)blockIdx.x;
     let_next_begin();
     place next = place_of(m, turn, turns);
 
     await_kernel_before();
     const bool stopped = store.stopped();
-    for (int parity = 0; next.group != order::END; parity ^= 1) {
+    for (int parity = 0; next.tile != order::END; parity ^= 1) {
         const place now = next;
-        const int64_t first = ((int64_t)now.group * WARPS + warp) * ROWS;
+        const int64_t first = ((int64_t)now.tile * WARPS + warp) * ROWS;
         turn += (int32_t)gridDim.x;
         next = place_of(m, turn, turns);
         const T *const x_from = settled(x + first + lane);
@@ -520,25 +520,25 @@ __global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
         look_ahead(store, first + lane, m.rows, held);
         store_rows(store, first + lane, m.rows, low, high, held);
         if (m.parts == 0)
-            store.template end_tile<shape>(now.group, parity);
+            store.template end_tile<shape>(now.tile, parity);
     }
     if (m.parts != 0)
         store.template end_tile<shape>(blockIdx.x);
 }
 
-inline int64_t groups_for(int64_t slices)
+inline int64_t tiles_for(int64_t slices)
 {
     return (slices - 1) / WARPS + 1;
 }
 
-/* The order of `groups` groups, if entries are up to `reach` columns from the diagonal. */
-inline order order_of(int64_t groups, int64_t reach, int element_bytes)
+/* The order of `tiles` tiles, if entries are up to `reach` columns from the diagonal. */
+inline order order_of(int64_t tiles, int64_t reach, int element_bytes)
 {
     const int64_t rows = (int64_t)WARPS * ROWS, line = (reach + rows / 2) / rows;
     const int64_t most = SPMV_SLICES_STRIP_BYTES / (rows * element_bytes), strips = (line + most / 2) / most;
-    if (strips <= 1 || line >= groups) /* one line */
-        return {(int32_t)groups, (int32_t)groups, 1, (int32_t)groups};
-    return {(int32_t)groups, (int32_t)line, (int32_t)((groups - 1) / line + 1), (int32_t)((line - 1) / strips + 1)};
+    if (strips <= 1 || line >= tiles) /* one line */
+        return {(int32_t)tiles, (int32_t)tiles, 1, (int32_t)tiles};
+    return {(int32_t)tiles, (int32_t)line, (int32_t)((tiles - 1) / line + 1), (int32_t)((line - 1) / strips + 1)};
 }
 
 /* The multiprocessors of an H100, in tests fewer. */
@@ -548,11 +548,11 @@ inline order order_of(int64_t groups, int64_t reach, int element_bytes)
 
 /* The blocks of a launch of constant_kernel that leave one part of a dot product each: all begin at once on an
  * H100, and have equal turns. Their number does not depend on the device, so bits do not. */
-inline int64_t parts_of_launch(int64_t groups, bool many)
+inline int64_t parts_of_launch(int64_t tiles, bool many)
 {
     const int64_t at_once = (int64_t)SPMV_SLICES_MULTIPROCESSORS * constant_resident(many ? ROUND_MANY : ROUND_FEW);
-    const int64_t turns = (groups - 1) / at_once + 1;
-    return (groups - 1) / turns + 1;
+    const int64_t turns = (tiles - 1) / at_once + 1;
+    return (tiles - 1) / turns + 1;
 }
 
 enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns */
@@ -560,7 +560,7 @@ enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns
 template <tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
-    const int blocks = m.groups.groups;
+    const int blocks = m.tiles.tiles;
     return m.many_at_once ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, T, Store>>(
                                 ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
                           : launch_cached<kernel<FEW_AT_ONCE, HELD, Load, Matrix, T, Store>>(
@@ -609,8 +609,8 @@ spmv_status run_constant(spmv_context *ctx, const constant_matrix<T> &m, const T
 {
     /* Many turns a block: loads ahead pay. Few: the multiprocessors would not end together. */
     const int64_t at_once = (int64_t)constant_resident(AT_ONCE) * ((const cuda_state *)ctx->device)->multiprocessors;
-    const int64_t groups = m.groups.groups;
-    const int blocks = (int)(m.parts != 0 ? m.parts : groups < CONSTANT_TURNS * at_once ? groups : at_once);
+    const int64_t tiles = m.tiles.tiles;
+    const int blocks = (int)(m.parts != 0 ? m.parts : tiles < CONSTANT_TURNS * at_once ? tiles : at_once);
     return m.value_table != nullptr
                ? launch_cached<constant_kernel<AT_ONCE, true, T, Store>>(ctx, "spmv slices", blocks, shape::BLOCK,
                                                                          SHARED_PERCENT, m, x, store)

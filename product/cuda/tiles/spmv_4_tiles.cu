@@ -22,7 +22,7 @@ struct tiles_state {
     void *table, *narrow;
     /* ranges: starts of column ranges, after the table, or NULL; then long_rows */
     void *ranges, *long_rows;
-    /* of fragments, then of groups; of groups, then of rows; NULL: no long rows */
+    /* of fragments, then of nodes; of nodes, then of rows; NULL: no long rows */
     void *sums, *counts;
     /* sums of an epilogue's dot product, after the long rows, then its counters */
     void *tree;
@@ -48,11 +48,11 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
                             (long long)most);
     const bool may_use_ranges = plan->compression != SPMV_COMPRESSION_NONE && Packing::shape::MAY_USE_RANGES;
     const tiles::tree_size tree(most);
-    const int64_t bytes[] = {tiles::part((most + 1) * (int64_t)sizeof(tiles::tile)),
-                             may_use_ranges ? tiles::part(most * tiles::RANGES * (int64_t)sizeof(int32_t)) : 0,
-                             tiles::part(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
-                             tiles::part(tree.sums * (int64_t)spmv_type_size(plan->type)),
-                             tiles::part(tree.counts * (int64_t)sizeof(unsigned)),
+    const int64_t bytes[] = {tiles::aligned((most + 1) * (int64_t)sizeof(tiles::tile)),
+                             may_use_ranges ? tiles::aligned(most * tiles::RANGES * (int64_t)sizeof(int32_t)) : 0,
+                             tiles::aligned(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
+                             tiles::aligned(tree.sums * (int64_t)spmv_type_size(plan->type)),
+                             tiles::aligned(tree.counts * (int64_t)sizeof(unsigned)),
                              tiles::packing_bytes(p.chunks)};
     int64_t all = 0;
     for (int64_t b : bytes)
@@ -233,7 +233,7 @@ void describe(spmv_plan *plan, const tiles_state *s)
 template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const spmv_plan *plan)
 {
     const tiles_state *const s = (const tiles_state *)plan->state;
-    const int64_t groups = (int64_t)s->about.packed.groups;
+    const int64_t nodes = (int64_t)s->about.packed.nodes;
     T *const sums = (T *)s->sums;
     unsigned *const counts = (unsigned *)s->counts;
     return {(const tiles::tile *)s->table,
@@ -248,9 +248,9 @@ template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const 
             (const Stored *)plan->a.val,
             (const tiles::long_row *)s->long_rows,
             sums,
-            s->sums != nullptr ? sums + groups * tiles::GROUP : nullptr,
+            s->sums != nullptr ? sums + nodes * tiles::FAN_IN : nullptr,
             counts,
-            s->counts != nullptr ? counts + groups : nullptr,
+            s->counts != nullptr ? counts + nodes : nullptr,
             s->retained};
 }
 

@@ -2,9 +2,9 @@
  *
  * Idea:       The plan packs whole rows into tiles of at most BLOCK * ITEMS nonzeros
  *             (spmv_4_tiles_plan.cuh). A block loads its tile's values and columns coalesced, forms
- *             the products in shared memory, and then sums the rows with groups of lanes, as many
- *             lanes a row as let all rows be summed at once. Rows are whole, so a tile depends on
- *             no other tile.
+ *             the products in shared memory, and then sums the rows with subwarps of as many lanes
+ *             as let all rows be summed at once. Rows are whole, so a tile depends on no other
+ *             tile.
  * Work:       nnz products, rows * lanes partial sums.
  * Depth:      ITEMS + the longest of a tile's rows / lanes.
  * Launches:   1; with hubs 2 (spmv_4_tiles_hubs.cuh).
@@ -19,19 +19,19 @@
  *             memory).
  *
  * Long rows: a row longer than a tile is cut into fragments, each a tile of its own. A fragment
- * stores its sum and increments a counter. The last fragment of a group of GROUP fragments to
- * arrive adds the group's sums in their order; the last group of the row adds the groups' sums.
- * Timing decides which block adds, but not the order of the operands. No block waits, so blocks may
- * run in any order. The block that adds resets the counter for the next launch.
+ * stores its sum and increments the counter of a node, which FAN_IN neighbouring fragments share.
+ * The last of these to arrive adds their sums in order; the last node of the row adds the nodes'
+ * sums. Timing decides which block adds, but not the order of the operands. No block waits, so
+ * blocks may run in any order. The block that adds resets the counter for the next launch.
  *
  * Early start (programmatic dependent launch, sm_90): a launch may begin while the kernel before it
  * in the stream still runs. It loads tiles, columns and values, then waits for the end of that
  * kernel before it reads x, y and the sums of fragments. So the kernel just before may write x and
  * y, but not columns and values; spmv_plan_create's contract states this.
  *
- * Bits: lane l of a group takes elements l, l + lanes, ... of its row, and lanes combine in a fixed
- * tree; a fragment is summed likewise. All depends on the cut into tiles and the shape: on the
- * rows' lengths and the type, not on how columns and values are stored.
+ * Bits: lane l of a subwarp takes elements l, l + lanes, ... of its row, and lanes combine in a
+ * fixed tree; a fragment is summed likewise. All depends on the cut into tiles and the shape: on
+ * the rows' lengths and the type, not on how columns and values are stored.
  *
  * Last-level cache: successive products read the same matrix from start to end. With
  * least-recently-used replacement, a matrix somewhat larger than the cache never hits. So for
@@ -128,7 +128,8 @@ template <typename T> struct shapes {
     using usual = shape<256, ITEMS, 32, 30, true, sizeof(T) <= 8 && std::is_arithmetic<T>::value>;
 };
 
-enum { GROUP = warp_lanes };
+/* Children of a node in a tree of sums. */
+enum { FAN_IN = warp_lanes };
 
 /* A 16-bit column in ranges: the upper bits select one of RANGES column ranges, the lower
  * RANGE_BITS are the place in it. One lane holds the start of each range. */
@@ -149,7 +150,7 @@ struct alignas(16) tile {
 
 struct long_row {
     int64_t row, first_tile;
-    int32_t fragments, first_group;
+    int32_t fragments, first_node;
 };
 
 /* A plan's matrix. T: of vectors and sums; Stored: of its values. */
@@ -167,8 +168,8 @@ template <typename T, typename Stored> struct matrix {
     const int32_t *ranges;  /* starts of the column ranges, RANGES a tile */
     const Stored *val;      /* NULL: a pattern */
     const long_row *long_rows;
-    T *fragment_sums, *group_sums;       /* GROUP a group; 1 a group */
-    unsigned *group_counts, *row_counts; /* 0 between launches */
+    T *fragment_sums, *node_sums;       /* FAN_IN a node; 1 a node */
+    unsigned *node_counts, *row_counts; /* 0 between launches */
     /* the share that the last-level cache retains between products */
     float retained;
 };
@@ -240,18 +241,18 @@ __device__ inline unsigned count_up(unsigned *count, unsigned by)
 #endif
 }
 
-/* Loads a thread's part of elements skip ... count - 1 of a tile, skip < LINE. from: of the
+/* Loads a thread's elements among skip ... count - 1 of a tile, skip < LINE. from: of the
  * thread's first element. Other positions become 0. Columns may have 16 bits, codes have 8. */
 template <typename Shape, typename From, typename Load, typename To>
-__device__ void load_part(const From *from, int skip, int count, const Load &load, To (&part)[Shape::ITEMS])
+__device__ void load_items(const From *from, int skip, int count, const Load &load, To (&item)[Shape::ITEMS])
 {
     from = settled(from);
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
         const int at = i * Shape::BLOCK + Shape::team::thread();
-        part[i] = To();
+        item[i] = To();
         if (at < count && (i > 0 || at >= skip))
-            part[i] = load(from + i * Shape::BLOCK);
+            item[i] = load(from + i * Shape::BLOCK);
     }
 }
 
@@ -267,8 +268,9 @@ template <typename Shape> __device__ void widen(int32_t begins, bool is_narrow, 
     }
 }
 
-/* The sum of a group of LANES lanes; each adds products[k], products[k + LANES], ... up to end. */
-template <int LANES, typename T> __device__ T group_sum(const T *products, int k, int end)
+/* The sum of a subwarp of LANES lanes; each adds products[k], products[k + LANES], ... up to
+ * end. */
+template <int LANES, typename T> __device__ T subwarp_sum(const T *products, int k, int end)
 {
     T sum = T();
 #pragma unroll 4
@@ -283,46 +285,46 @@ template <typename T> __device__ T strided_sum(const T *products, int k, int end
 {
     switch (shift) {
     case 0:
-        return group_sum<1>(products, k, end);
+        return subwarp_sum<1>(products, k, end);
     case 1:
-        return group_sum<2>(products, k, end);
+        return subwarp_sum<2>(products, k, end);
     case 2:
-        return group_sum<4>(products, k, end);
+        return subwarp_sum<4>(products, k, end);
     case 3:
-        return group_sum<8>(products, k, end);
+        return subwarp_sum<8>(products, k, end);
     case 4:
-        return group_sum<16>(products, k, end);
+        return subwarp_sum<16>(products, k, end);
     default:
-        return group_sum<warp_lanes>(products, k, end);
+        return subwarp_sum<warp_lanes>(products, k, end);
     }
 }
 
-/* Rows longer than SERIAL entries for each lane of a group of less than QUARTER lanes are summed by
- * QUARTER lanes each. */
+/* Rows longer than SERIAL entries for each lane of a subwarp of less than QUARTER lanes are summed
+ * by QUARTER lanes each. */
 enum { SERIAL = 16, QUARTER = 8 };
 
-/* Sums the rows of a tile from the products, with groups of 1 << shift lanes; called by every warp.
- * held: look_ahead of the group's first row, in its first lane. Rows that are very long for their
- * group are left to late(is, r, begin, end), which a warp calls for each group of rows: is: whether r
- * is such a row, in the first lane of its group. */
+/* Sums the rows of a tile from the products, with subwarps of 1 << shift lanes; called by every
+ * warp. held: look_ahead of the subwarp's first row, in its first lane. Rows that are very long for
+ * their subwarp are left to late(is, r, begin, end), which a warp calls each time its subwarps have
+ * summed a row. is: whether r is such a row, in the first lane of its subwarp. */
 template <typename Shape, typename T, typename Store, typename Late>
 __device__ void sum_rows_but_late(const T *products, const uint16_t *ends, int rows, int shift, int64_t row,
                                   Store &store, typename Store::ahead held, const Late &late)
 {
     const int thread = Shape::team::thread();
-    const int lanes = 1 << shift, in_group = thread & (lanes - 1), groups = Shape::BLOCK >> shift;
-    for (int first = 0; first < rows; first += groups) {
+    const int lanes = 1 << shift, in_subwarp = thread & (lanes - 1), subwarps = Shape::BLOCK >> shift;
+    for (int first = 0; first < rows; first += subwarps) {
         const int r = first + (thread >> shift);
         const int begin = r < rows ? ends[r] : 0, end = r < rows ? ends[r + 1] : 0;
         const bool left = lanes < QUARTER && end - begin > SERIAL << shift;
         typename Store::ahead next{};
-        if (in_group == 0 && r + groups < rows)
-            next = store.look_ahead(row + r + groups);
-        const T sum = strided_sum(products, left ? end : begin + in_group, end, shift);
-        if (r < rows && in_group == 0 && !left)
+        if (in_subwarp == 0 && r + subwarps < rows)
+            next = store.look_ahead(row + r + subwarps);
+        const T sum = strided_sum(products, left ? end : begin + in_subwarp, end, shift);
+        if (r < rows && in_subwarp == 0 && !left)
             store(row + r, sum, held);
         held = next;
-        late(left && in_group == 0, r, begin, end);
+        late(left && in_subwarp == 0, r, begin, end);
     }
 }
 
@@ -372,32 +374,32 @@ __device__ inline bool arrives_last(unsigned *count, int of)
     return true;
 }
 
-/* Called by one warp with the sum of a fragment in lane 0. Adds the sums of the group and of the
+/* Called by one warp with the sum of a fragment in lane 0. Adds the sums of the node and of the
  * row if they are complete. Returns whether this stored the row. */
 template <typename T, typename Stored, typename Store>
 __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum, Store &store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const long_row whole = m.long_rows[which];
-    const int fragment = (int)(t - whole.first_tile), group = fragment / GROUP,
-              groups = (whole.fragments - 1) / GROUP + 1;
-    const int members = group < groups - 1 ? (int)GROUP : whole.fragments - group * GROUP;
-    T *const sums = m.fragment_sums + ((int64_t)whole.first_group + group) * GROUP;
+    const int fragment = (int)(t - whole.first_tile), node = fragment / FAN_IN,
+              nodes = (whole.fragments - 1) / FAN_IN + 1;
+    const int members = node < nodes - 1 ? (int)FAN_IN : whole.fragments - node * FAN_IN;
+    T *const sums = m.fragment_sums + ((int64_t)whole.first_node + node) * FAN_IN;
     if (lane == 0)
-        sums[fragment % GROUP] = sum;
-    if (!arrives_last(m.group_counts + whole.first_group + group, members))
+        sums[fragment % FAN_IN] = sum;
+    if (!arrives_last(m.node_counts + whole.first_node + node, members))
         return false;
     sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(), warp_lanes);
-    if (groups > 1) {
-        T *const of_groups = m.group_sums + whole.first_group;
+    if (nodes > 1) {
+        T *const of_nodes = m.node_sums + whole.first_node;
         if (lane == 0)
-            of_groups[group] = sum;
-        if (!arrives_last(m.row_counts + which, groups))
+            of_nodes[node] = sum;
+        if (!arrives_last(m.row_counts + which, nodes))
             return false;
         sum = T();
 #pragma unroll 8
-        for (int g = lane; g < groups; g += warp_lanes)
-            sum += load_shared_sum(of_groups + g);
+        for (int n = lane; n < nodes; n += warp_lanes)
+            sum += load_shared_sum(of_nodes + n);
         sum = warp_sum(sum, warp_lanes);
     }
     if (lane == 0)
@@ -471,9 +473,9 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     typename Matrix::stored value[ITEMS];
     int32_t code[ITEMS], column[ITEMS];
     if constexpr (HELD == values::PLAIN && VALUES_FIRST)
-        load_part<Shape>(m.val + from + thread, skip, count, load, value);
+        load_items<Shape>(m.val + from + thread, skip, count, load, value);
     else if constexpr (HELD == values::CODED)
-        load_part<Shape>(m.code + from + thread, skip, count, load, code);
+        load_items<Shape>(m.code + from + thread, skip, count, load, code);
     uint32_t offset[TURNS] = {};
     if (whole_rows) {
         const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
@@ -487,11 +489,11 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
         begins = is_narrow && mine.base == IN_RANGES ? m.ranges[t * RANGES + thread % warp_lanes]
                                                      : mine.base + thread % warp_lanes * RANGE;
     if (is_narrow)
-        load_part<Shape>(m.narrow + from + thread, skip, count, load, column);
+        load_items<Shape>(m.narrow + from + thread, skip, count, load, column);
     else
-        load_part<Shape>(m.col + from + thread, skip, count, load, column);
+        load_items<Shape>(m.col + from + thread, skip, count, load, column);
     if constexpr (HELD == values::PLAIN && !VALUES_FIRST)
-        load_part<Shape>(m.val + from + thread, skip, count, load, value);
+        load_items<Shape>(m.val + from + thread, skip, count, load, value);
 #pragma unroll
     for (int i = 0; i < TURNS; i++)
         ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);

@@ -2,10 +2,10 @@
  *
  * Idea: the thread that holds an element of y multiplies it by w's and adds it to z's. At the end
  * of a tile, a fixed tree adds the threads' products. The sums of the tiles are the leaves of a
- * tree with 32 children a node. A block stores its leaf and increments the node's counter. The last
- * block to arrive at a node adds the node's sums in their order and continues with the parent; the
- * last one at the root has the dot product. Timing decides which block adds, but not the order of
- * the operands. No block waits, and counters at different addresses do not serialize. Launches:
+ * tree with FAN_IN children a node. A block stores its leaf and increments the node's counter. The
+ * last block to arrive at a node adds the node's sums in their order and continues with the parent;
+ * the last one at the root has the dot product. Timing decides which block adds, but not the order
+ * of the operands. No block waits, and counters at different addresses do not serialize. Launches:
  * none besides the product's. Bytes: w and z; y is not read again.
  *
  * Long rows: the leaf of a row's first fragment is the contribution of the row, and the leaves of
@@ -36,9 +36,9 @@ struct tree_size {
 
     explicit tree_size(int64_t leaves) : sums(0), counts(0)
     {
-        for (int64_t n = leaves; n > 1; n = (n - 1) / GROUP + 1) {
+        for (int64_t n = leaves; n > 1; n = (n - 1) / FAN_IN + 1) {
             sums += n;
-            counts += (n - 1) / GROUP + 1;
+            counts += (n - 1) / FAN_IN + 1;
         }
         sums = sums > 0 ? sums : 1;
     }
@@ -57,14 +57,14 @@ template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t lea
         return;
     }
     for (int64_t n = tree.leaves, nodes; n > 1; n = nodes) {
-        const int64_t node = place / GROUP;
-        nodes = (n - 1) / GROUP + 1;
-        const int members = node < nodes - 1 ? (int)GROUP : (int)(n - node * GROUP);
+        const int64_t node = place / FAN_IN;
+        nodes = (n - 1) / FAN_IN + 1;
+        const int members = node < nodes - 1 ? (int)FAN_IN : (int)(n - node * FAN_IN);
         if (lane == 0)
             level[place] = sum;
         if (!arrives_last(counts + node, members))
             return;
-        sum = warp_sum(lane < members ? load_shared_sum(level + node * GROUP + lane) : T(), warp_lanes);
+        sum = warp_sum(lane < members ? load_shared_sum(level + node * FAN_IN + lane) : T(), warp_lanes);
         level += n;
         counts += nodes;
         place = node;

@@ -91,8 +91,8 @@ struct finding_hubs {
 spmv_status begin_finding(const spmv_plan *plan, finding_hubs *f)
 {
     spmv_context *const ctx = plan->ctx;
-    const int64_t cols = plan->a.cols, head = part((int64_t)sizeof(hub_counts)), counts = part(cols * 4);
-    const int64_t scan = part(ctx->backend->scan_scratch(ctx, SPMV_I64, cols));
+    const int64_t cols = plan->a.cols, head = aligned((int64_t)sizeof(hub_counts)), counts = aligned(cols * 4);
+    const int64_t scan = aligned(ctx->backend->scan_scratch(ctx, SPMV_I64, cols));
     const spmv_status st = context_alloc(ctx, head + counts + scan + cols * 8, &f->memory);
     if (st != SPMV_OK)
         return st;
@@ -142,9 +142,9 @@ spmv_status write_hubs(const spmv_plan *plan, const finding_hubs &f, hub_rule ru
 /* Allocates the plan's memory and makes hubs by the rule. */
 template <typename T> spmv_status take_hubs(spmv_plan *plan, const finding_hubs &f, hub_rule rule, plan_hubs *h)
 {
-    const int64_t nnz = plan->a.nnz, columns = part(nnz * 4), list = part((int64_t)h->count * 4);
+    const int64_t nnz = plan->a.nnz, columns = aligned(nnz * 4), list = aligned((int64_t)h->count * 4);
     int64_t entries = 0;
-    spmv_status st = plan_alloc(plan, columns + list + part((int64_t)h->count * (int64_t)sizeof(T)), &h->memory);
+    spmv_status st = plan_alloc(plan, columns + list + aligned((int64_t)h->count * (int64_t)sizeof(T)), &h->memory);
     if (st != SPMV_OK)
         return st;
     h->columns = (int32_t *)h->memory;

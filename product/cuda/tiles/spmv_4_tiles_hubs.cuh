@@ -73,16 +73,16 @@ struct tile_pair {
 /* The tiles that a team knows at once: of the sums, of the gathers, of the columns, and the next. */
 enum { SEEN = 4 };
 
-/* Loads a thread's part of columns or values of a tile. */
+/* Loads a thread's columns or values of a tile. */
 template <typename Shape, typename From, typename Load, typename To>
-__device__ void load_part_of(const From *all, const tile_pair &t, const Load &load, To (&part)[Shape::ITEMS])
+__device__ void load_items_of(const From *all, const tile_pair &t, const Load &load, To (&item)[Shape::ITEMS])
 {
     const int64_t from = t.here.begin & ~(int64_t)(Shape::LINE - 1);
-    load_part<Shape>(all + from + Shape::team::thread(), (int)(t.here.begin - from), (int)(t.behind.begin - from), load,
-                     part);
+    load_items<Shape>(all + from + Shape::team::thread(), (int)(t.here.begin - from), (int)(t.behind.begin - from),
+                      load, item);
 }
 
-/* The rows of a tile that are very long for their group of lanes. */
+/* The rows of a tile that are very long for their subwarp. */
 struct late_rows {
     enum { MOST = 128 };
     int count;
@@ -108,7 +108,7 @@ __device__ void sum_rows_of_team(const T *products, const uint16_t *ends, int ro
     for (int first = thread / warp_lanes * (warp_lanes / QUARTER); first < count; first += Shape::BLOCK / QUARTER) {
         const int i = first + thread % warp_lanes / QUARTER, r = i < count ? late->row[i] : 0;
         const int begin = i < count ? ends[r] : 0, end = i < count ? ends[r + 1] : 0;
-        const T sum = group_sum<QUARTER>(products, begin + thread % QUARTER, end);
+        const T sum = subwarp_sum<QUARTER>(products, begin + thread % QUARTER, end);
         if (i < count && thread % QUARTER == 0)
             store(row + r, sum, store.look_ahead(row + r));
     }
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(Shape::THREADS) hub_kernel(Matrix m, hubs<T> h
     const auto gather = [&] { gather_with_hubs<Shape>(column, hub, x, product); };
     const auto load_rest = [&](const tile_pair &t) {
         if constexpr (HELD == values::PLAIN)
-            load_part_of<Shape>(m.val, t, load, value);
+            load_items_of<Shape>(m.val, t, load, value);
         const uint32_t *const offsets = settled(m.row_ptr + (t.here.row + thread) * m.words);
         const int rows = (int)(t.behind.row - t.here.row);
 #pragma unroll
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(Shape::THREADS) hub_kernel(Matrix m, hubs<T> h
     let_next_begin();
     team::sync();
     if (first < tiles) {
-        load_part_of<Shape>(m.col, seen[0], load, column);
+        load_items_of<Shape>(m.col, seen[0], load, column);
         load_rest(seen[0]);
     }
     await_kernel_before();
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(Shape::THREADS) hub_kernel(Matrix m, hubs<T> h
     __syncthreads();
     if (first < tiles) {
         gather();
-        load_part_of<Shape>(m.col, seen[1], load, column);
+        load_items_of<Shape>(m.col, seen[1], load, column);
     }
 
     int at = 0; /* of the tile among the seen ones */
@@ -231,7 +231,7 @@ __global__ void __launch_bounds__(Shape::THREADS) hub_kernel(Matrix m, hubs<T> h
         if (t + stride < tiles) {
             gather();
             load_rest(seen[(at + 1) % SEEN]);
-            load_part_of<Shape>(m.col, seen[(at + 2) % SEEN], load, column);
+            load_items_of<Shape>(m.col, seen[(at + 2) % SEEN], load, column);
         }
         typename Store::ahead held{};
         if (whole_rows && (thread & ((1 << shift) - 1)) == 0 && thread >> shift < rows)

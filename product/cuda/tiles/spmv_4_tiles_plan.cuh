@@ -6,7 +6,7 @@
  * the unused room in the last tile of each chunk, on average half a tile in CHUNK_TILES.
  *
  * pack      one block a chunk: finds the starts of its tiles from offsets in shared memory;
- *           passes the numbers of tiles, long rows and groups of fragments on by look-back; writes
+ *           passes the numbers of tiles, long rows and nodes on by look-back; writes
  *           its part of the table
  * measure   other blocks of the same launch: the longest row and the number of empty ones
  * narrow    writes 16-bit columns for the tiles whose columns span less than 2^16 or lie in a few
@@ -41,16 +41,16 @@ enum {
 
 enum { SHIFTS = 6 };
 
-/* Counts of the packing; groups are groups of fragments. */
+/* Counts of the packing; nodes: of the trees that add the fragments of long rows. */
 struct packed_counts {
-    int32_t tiles, long_rows, groups;
+    int32_t tiles, long_rows, nodes;
 };
 
 struct add_packed {
     using type = packed_counts;
     __device__ packed_counts operator()(packed_counts a, packed_counts b) const
     {
-        return {a.tiles + b.tiles, a.long_rows + b.long_rows, a.groups + b.groups};
+        return {a.tiles + b.tiles, a.long_rows + b.long_rows, a.nodes + b.nodes};
     }
     static __device__ packed_counts identity()
     {
@@ -246,7 +246,7 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
         begins++;
         if (end == row) {
             const int fragments = p.fragments(first + row);
-            all = add_packed()(all, {fragments, 1, (fragments - 1) / GROUP + 1});
+            all = add_packed()(all, {fragments, 1, (fragments - 1) / FAN_IN + 1});
             end = row + 1;
         } else {
             all.tiles++;
@@ -341,7 +341,7 @@ __device__ void fill(const Packing &p, const packed_tile &t, packed_counts befor
     if (t.is_whole)
         table[at.tiles] = {t.begin, t.row, -1, -1, shift, 0};
     if (t.is_long)
-        long_rows[at.long_rows] = {t.row, at.tiles, t.fragments, at.groups};
+        long_rows[at.long_rows] = {t.row, at.tiles, t.fragments, at.nodes};
 #pragma unroll
     for (int k = 0; k < SHIFTS; k++) {
         const int count = __popc(__ballot_sync(0xffffffffu, filled && shift == k));
@@ -445,18 +445,18 @@ struct column_bins {
      * warp. */
     __device__ int next(int from) const
     {
-        const int lane = (int)threadIdx.x % warp_lanes, word = from / warp_lanes, group = word / warp_lanes;
+        const int lane = (int)threadIdx.x % warp_lanes, word = from / warp_lanes, place = word / warp_lanes;
         if (word >= WORDS)
             return WORDS * warp_lanes;
         const uint32_t here = bits[word] & ~0u << from % warp_lanes;
         if (here != 0)
             return word * warp_lanes + __ffs((int)here) - 1;
         const uint32_t behind = word % warp_lanes == warp_lanes - 1 ? 0 : ~0u << (word % warp_lanes + 1);
-        const uint32_t mine = lane < group ? 0 : lane == group ? in_use[lane] & behind : in_use[lane];
-        const unsigned groups = __ballot_sync(0xffffffffu, mine != 0);
-        if (groups == 0)
+        const uint32_t mine = lane < place ? 0 : lane == place ? in_use[lane] & behind : in_use[lane];
+        const unsigned lanes = __ballot_sync(0xffffffffu, mine != 0);
+        if (lanes == 0)
             return WORDS * warp_lanes;
-        const int in = __ffs((int)groups) - 1;
+        const int in = __ffs((int)lanes) - 1;
         const int found = in * warp_lanes + __ffs(__shfl_sync(0xffffffffu, (int)mine, in)) - 1;
         return found * warp_lanes + __ffs((int)bits[found]) - 1;
     }
@@ -573,9 +573,9 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     atomicAdd(&s->ranged, (unsigned long long)ranged);
 }
 
-/* Rounds the bytes of a part of a memory block up, so that the next part is aligned for any
+/* The bytes of an array in a memory block, rounded up so that the next array is aligned for any
  * type. */
-inline int64_t part(int64_t bytes)
+inline int64_t aligned(int64_t bytes)
 {
     return (bytes + 255) / 256 * 256;
 }
@@ -592,8 +592,8 @@ inline spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
  * are no long rows. */
 inline spmv_status make_sums(spmv_plan *plan, packed_counts packed, void **sums, void **counts)
 {
-    const int64_t sums_bytes = part((int64_t)packed.groups * (GROUP + 1) * (int64_t)spmv_type_size(plan->type));
-    const int64_t counts_bytes = ((int64_t)packed.groups + packed.long_rows) * (int64_t)sizeof(unsigned);
+    const int64_t sums_bytes = aligned((int64_t)packed.nodes * (FAN_IN + 1) * (int64_t)spmv_type_size(plan->type));
+    const int64_t counts_bytes = ((int64_t)packed.nodes + packed.long_rows) * (int64_t)sizeof(unsigned);
     if (packed.long_rows == 0)
         return SPMV_OK;
     const spmv_status st = plan_alloc(plan, sums_bytes + counts_bytes, sums);

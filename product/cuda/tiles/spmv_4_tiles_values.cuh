@@ -289,7 +289,7 @@ template <typename T, typename Stored> spmv_status make_table(spmv_plan *plan, i
     spmv_status st = search_values<Stored>(plan, &c->values);
     c->none = c->values == 0 ? "more than 256 values" : nullptr;
     if (st == SPMV_OK && c->memory == nullptr && (c->values > 0 || plan->updates)) {
-        c->codes_at = part((int64_t)sizeof(value_table<T>));
+        c->codes_at = aligned((int64_t)sizeof(value_table<T>));
         st = plan_alloc_if_room(plan, c->codes_at + codes, &c->memory);
         if (c->memory == nullptr)
             c->none = "no memory for it";
