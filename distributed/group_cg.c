@@ -174,11 +174,10 @@ done:
 /* The options that ranks support. */
 static spmv_status check_options(const spmv_group_matrix *m, const spmv_preconditioner_options *o)
 {
-    const char *const refused = o->plan != NULL          ? "plan"
-                                : o->update_values != 0  ? "update_values"
-                                : o->general != 0        ? "general"
-                                : o->coordinates != NULL ? "coordinates"
-                                                         : NULL;
+    const char *const refused = o->plan != NULL         ? "plan"
+                                : o->update_values != 0 ? "update_values"
+                                : o->general != 0       ? "general"
+                                                        : NULL;
     return refused == NULL
                ? SPMV_OK
                : context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
@@ -189,8 +188,8 @@ static spmv_status check_options(const spmv_group_matrix *m, const spmv_precondi
 static uint64_t numbers_of_options(const spmv_preconditioner_options *o)
 {
     const char *const smoother = o->smoother != NULL ? o->smoother : "";
-    const double numbers[] = {o->block, o->degree, o->steps,      o->lowest,   o->highest,        o->shift,
-                              o->drop,  o->fill,   o->near_nulls, o->strength, o->near_null_type, o->type};
+    const double numbers[] = {o->block, o->degree,   o->steps, o->lowest,     o->highest,        o->shift,     o->drop,
+                              o->fill,  o->strength, o->type,  o->near_nulls, o->near_null_type, o->dimensions};
     return group_mix(group_mix(0, numbers, sizeof numbers), smoother, strlen(smoother));
 }
 

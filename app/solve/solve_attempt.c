@@ -82,6 +82,11 @@ void attempt_precond_options(const struct job *job, spmv_preconditioner_options 
     options->coordinates = job->coordinates;
     options->nodes = job->nodes;
     options->dimensions = job->dimensions;
+    if (place_on_ranks(job->place) && job->nodes > 0) { /* those of own rows */
+        const int64_t block = job->in.view.rows / job->nodes;
+        options->coordinates += job->place->part.first_row / block * job->dimensions;
+        options->nodes = job->place->part.own_rows / block;
+    }
     options->block = o->block;
     options->degree = o->degree;
     options->drop = o->drop;

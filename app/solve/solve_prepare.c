@@ -258,13 +258,10 @@ static spmv_status check_coordinates(const struct job *job, int64_t rows, int64_
     return SPMV_ERROR_SIZE;
 }
 
-/* --coordinates: in host memory. */
-static spmv_status load_coordinates(struct job *job)
+static spmv_status read_coordinates(struct job *job)
 {
     spmv_context *const ctx = job->place->ctx;
     int64_t cols = 0;
-    if (job->o->coordinates == NULL)
-        return SPMV_OK;
     if (type_is_complex(job->type))
         return report(SPMV_ERROR_UNSUPPORTED, "--coordinates is for real matrices");
     const spmv_status st = spmv_vectors_read(ctx, job->o->coordinates, SPMV_F64, &job->coordinates, &job->nodes, &cols);
@@ -273,6 +270,15 @@ static spmv_status load_coordinates(struct job *job)
         return report(st, spmv_last_error(ctx));
     job->dimensions = cols == 2 ? 2 : 3;
     return check_coordinates(job, job->nodes, cols);
+}
+
+/* --coordinates: in host memory. Each rank reads all. */
+static spmv_status load_coordinates(struct job *job)
+{
+    if (job->o->coordinates == NULL)
+        return SPMV_OK;
+    const spmv_status st = read_coordinates(job);
+    return place_on_ranks(job->place) ? place_agree(job->place, st) : st;
 }
 
 static spmv_status prepare(struct job *job, const char *b_path)

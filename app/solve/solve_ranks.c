@@ -23,8 +23,6 @@ const char *job_refuse_ranks(const struct options *o)
         return "several ranks solve for one right-hand side only: without --vectors";
     if (o->plot != NULL)
         return "--plot is not supported on several ranks; --history writes the residuals";
-    if (o->coordinates != NULL)
-        return "--coordinates is not supported on several ranks; --near-null FILE takes the rigid body modes";
     if (strcmp(o->precond, "all") == 0)
         return "the preconditioners of several ranks are none, jacobi, chebyshev and amg, and of each rank's own block "
                "ic0, cholesky, ilu0, fsai and block-jacobi";

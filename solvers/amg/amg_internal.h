@@ -241,6 +241,9 @@ spmv_csr amg_own_matrix(const struct amg_level *l, spmv_csr a);
 spmv_status amg_fetch(const struct amg *amg, const struct amg_level *l, void *array, int64_t size);
 spmv_status amg_fetch_vector(const struct amg *amg, const struct amg_level *l, void *vector);
 
+/* *all: the numbers of all ranks, 8 bytes each, to be released with host_free. */
+spmv_status amg_gather_numbers(const struct amg *amg, const void *own, int64_t count, void **all);
+
 /* The largest of each number and the smallest, of all ranks; their sum, on levels of which ranks have parts. */
 spmv_status amg_largest_of_ranks(const struct amg *amg, double *numbers, int count);
 spmv_status amg_smallest_of_ranks(const struct amg *amg, double *number);
@@ -260,6 +263,12 @@ spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, c
 /* amg->given = the rows of the plan; the first level. */
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan);
 spmv_status amg_begin_ranks(struct amg *amg);
+
+/* Whether nodes of so many rows are possible: those of the group's matrix, or parts of them. */
+spmv_status amg_check_nodes(const struct amg *amg, int block);
+
+/* If the options have coordinates on ranks: near_null and near_nulls in their place, and block. */
+spmv_status amg_take_coordinates(struct amg *amg, struct amg_pool *pool, spmv_preconditioner_options *o);
 
 /* Sets offsets to the numbers of coarse rows, of which counts are 1 where there is one, and amg->coarse. */
 spmv_status amg_number_own(struct amg *amg, const struct amg_level *l, const int64_t *counts, int64_t *offsets,

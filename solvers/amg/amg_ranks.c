@@ -82,8 +82,7 @@ spmv_status amg_fetch_vector(const struct amg *amg, const struct amg_level *l, v
     return amg_fetch(amg, l, vector, amg_type_size(amg));
 }
 
-/* all = the numbers of each rank, 8 bytes each. */
-static spmv_status gather_numbers(const struct amg *amg, const void *own, int64_t count, void **all)
+spmv_status amg_gather_numbers(const struct amg *amg, const void *own, int64_t count, void **all)
 {
     spmv_status st = SPMV_OK;
     const int64_t ranks = ranks_of(amg);
@@ -106,7 +105,7 @@ spmv_status amg_largest_of_ranks(const struct amg *amg, double *numbers, int cou
     double *all = NULL;
     if (amg->ranks == NULL)
         return SPMV_OK;
-    TRY(gather_numbers(amg, numbers, count, (void **)&all));
+    TRY(amg_gather_numbers(amg, numbers, count, (void **)&all));
     for (int i = 0; i < ranks_of(amg) * count; i++) {
         double *const most = &numbers[i % count];
         if (!(all[i] <= *most))
@@ -134,7 +133,7 @@ spmv_status amg_add_ranks(const struct amg *amg, const struct amg_level *l, int6
     int64_t *all = NULL;
     if (l->halo == NULL)
         return SPMV_OK;
-    TRY(gather_numbers(amg, number, 1, (void **)&all));
+    TRY(amg_gather_numbers(amg, number, 1, (void **)&all));
     *number = 0;
     for (int r = 0; r < ranks_of(amg); r++)
         *number += all[r];
@@ -295,6 +294,15 @@ done:
     return st;
 }
 
+spmv_status amg_check_nodes(const struct amg *amg, int block)
+{
+    return amg->ranks->block % block == 0
+               ? SPMV_OK
+               : context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
+                              "preconditioner amg: nodes of %d rows, but those of the group's matrix have %d", block,
+                              amg->ranks->block);
+}
+
 spmv_status amg_begin_ranks(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
@@ -341,7 +349,7 @@ spmv_status amg_number_own(struct amg *amg, const struct amg_level *l, const int
     if (c->row_of_rank == NULL)
         TRY(new_bounds(amg, &c->row_of_rank, &c->chunk));
     TRY(find_coarse_chunks(amg, l, from, c->chunk));
-    TRY(gather_numbers(amg, &own, 1, (void **)&all));
+    TRY(amg_gather_numbers(amg, &own, 1, (void **)&all));
     c->row_of_rank[0] = 0;
     for (int r = 0; r < ranks_of(amg); r++)
         c->row_of_rank[r + 1] = c->row_of_rank[r] + all[r];
@@ -759,7 +767,7 @@ static spmv_status make_whole(struct amg *amg, struct amg_level *l)
                                    .chunks = amg->ranks->chunks,
                                    .type = amg->type};
     TRY(host_alloc(amg->ctx, (ranks + 1) * 8, what, (void **)&nnz_of_rank));
-    TRY(gather_numbers(amg, &l->a.nnz, 1, (void **)&all));
+    TRY(amg_gather_numbers(amg, &l->a.nnz, 1, (void **)&all));
     nnz_of_rank[0] = 0;
     for (int r = 0; r < ranks; r++)
         nnz_of_rank[r + 1] = nnz_of_rank[r] + all[r];

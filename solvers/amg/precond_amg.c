@@ -209,11 +209,7 @@ static spmv_status take_nodes_of_ranks(struct amg *amg)
     amg->updates = false;
     if (amg->block == 0)
         amg->block = amg->ranks->block;
-    if (amg->ranks->block % amg->block != 0)
-        return context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner amg: nodes of %d rows, but those of the group's matrix have %d", amg->block,
-                            amg->ranks->block);
-    return SPMV_OK;
+    return amg_check_nodes(amg, amg->block);
 }
 
 spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *source)
@@ -221,6 +217,8 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     spmv_status st = SPMV_OK;
     struct amg *amg = NULL;
     spmv_matrix *matrix = NULL;
+    spmv_preconditioner_options o = *source->options;
+    struct amg_pool modes = {.ctx = m->ctx};
     TRY(host_alloc(m->ctx, sizeof *amg, "a preconditioner", (void **)&amg));
     memset(amg, 0, sizeof *amg);
     amg->m = m;
@@ -229,7 +227,8 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     if (source->options->plan != NULL && source->options->plan->ranks != NULL)
         TRY(amg_take_rows_of_rank(amg, source->options->plan));
     m->together = amg->ranks != NULL;
-    TRY(check_options(amg, source->options, source->a->val != NULL));
+    TRY(amg_take_coordinates(amg, &modes, &o));
+    TRY(check_options(amg, &o, source->a->val != NULL));
     if (m->together)
         TRY(take_nodes_of_ranks(amg));
     if (m->rows > 0 || m->together) {
@@ -251,6 +250,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     m->destroy = destroy;
     m->renew = amg->updates ? renew : NULL;
 done:
+    amg_release(&modes);
     spmv_matrix_destroy(matrix);
     if (st != SPMV_OK && amg != NULL)
         destroy(amg);

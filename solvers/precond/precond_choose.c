@@ -389,7 +389,8 @@ static bool not_positive(const struct system_facts *f)
 
 static bool near_null_given(const struct system_facts *f)
 {
-    return f->source->options->near_nulls > 0;
+    const spmv_preconditioner_options *const o = f->source->options;
+    return o->near_nulls > 0 || (f->purpose == PRECOND_FOR_RANKS && o->dimensions > 0);
 }
 
 /* A complete factor takes less time than the iterations of others, and not too much memory. */
