@@ -271,6 +271,15 @@ static spmv_status copy(spmv_context *ctx, const char *what, const void *from, v
 
 static spmv_status upload_cuda(spmv_context *ctx, const void *host_from, void *to, int64_t bytes)
 {
+    spmv_status st = enter_to_wait(ctx, "upload");
+    if (st != SPMV_OK)
+        return st;
+    const bool large = cuda_upload_is_large(host_from, bytes);
+    st = cuda_leave(ctx, large ? cuda_upload_staged(ctx, host_from, to, bytes) : SPMV_OK);
+    if (large && st != SPMV_ERROR_MEMORY)
+        return st;
+    if (large)
+        ctx->error[0] = '\0'; /* without page-locked memory the copy only takes longer */
     return copy(ctx, "upload", host_from, to, bytes, cudaMemcpyHostToDevice);
 }
 
@@ -506,6 +515,7 @@ static void close_cuda(spmv_context *ctx)
         forget(s->ticket != NULL ? cudaFree(s->ticket) : cudaSuccess);
         forget(s->chain != NULL ? cudaFree(s->chain) : cudaSuccess);
         forget(s->staging != NULL ? cudaFreeHost(s->staging) : cudaSuccess);
+        forget(s->sending != NULL ? cudaFreeHost(s->sending) : cudaSuccess);
         forget(s->mailbox != NULL ? cudaFreeHost(s->mailbox) : cudaSuccess);
         forget(s->pool != NULL ? cudaMemPoolDestroy(s->pool) : cudaSuccess);
         pop_device(s);

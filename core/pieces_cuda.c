@@ -94,8 +94,19 @@ static bool is_locked(const void *host, int64_t bytes)
     return true;
 }
 
-/* Allocates page-locked memory and keeps it in the context for the next call, because allocating
- * takes longer than using it. */
+/* Allocates page-locked memory. */
+static spmv_status lock_memory(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    const cudaError_t error = cudaHostAlloc(memory, (size_t)bytes, 0);
+    if (error == cudaErrorMemoryAllocation) { /* the context stays usable */
+        cudaGetLastError();
+        *memory = NULL;
+        return context_fail_memory(ctx, "page-locked host memory", bytes);
+    }
+    return cuda_check(ctx, error, "cudaHostAlloc");
+}
+
+/* Keeps the memory in the context for the next call, because allocating takes longer than using it. */
 spmv_status cuda_grow_staging(spmv_context *ctx, int64_t bytes)
 {
     struct cuda_state *const s = ctx->device;
@@ -105,15 +116,10 @@ spmv_status cuda_grow_staging(spmv_context *ctx, int64_t bytes)
         cudaGetLastError();
     s->staging = NULL;
     s->staging_bytes = 0;
-    const cudaError_t error = cudaHostAlloc(&s->staging, (size_t)bytes, 0);
-    if (error == cudaErrorMemoryAllocation) { /* the context stays usable */
-        cudaGetLastError();
-        s->staging = NULL;
-        return context_fail_memory(ctx, "page-locked host memory", bytes);
-    }
-    if (error == cudaSuccess)
+    const spmv_status st = lock_memory(ctx, bytes, &s->staging);
+    if (st == SPMV_OK)
         s->staging_bytes = bytes;
-    return cuda_check(ctx, error, "cudaHostAlloc");
+    return st;
 }
 
 static spmv_status get_buffers(struct pass *pass)
@@ -179,8 +185,6 @@ static void close_pass(struct pass *pass)
         cudaGetLastError(); /* the call that failed first, or the next one, reports the error */
 }
 
-/* ----------------------------------------------------------------- the pass */
-
 /* memcpy with the context's threads. */
 static void copy(const spmv_context *ctx, void *to, const void *from, int64_t bytes)
 {
@@ -192,6 +196,58 @@ static void copy(const spmv_context *ctx, void *to, const void *from, int64_t by
         memcpy((char *)to + begin, (const char *)from + begin, (size_t)min_i64(bytes - begin, COPY_BYTES));
     }
 }
+
+/* ------------------------------------------------------------- large uploads */
+
+/* Bytes from which an upload goes through page-locked memory. The driver copies pageable memory with one
+ * thread, slower than the link. Tests have less. */
+#ifndef CUDA_UPLOAD_LARGE
+#define CUDA_UPLOAD_LARGE (32 << 20)
+#endif
+
+bool cuda_upload_is_large(const void *host_from, int64_t bytes)
+{
+    const void *const ends[] = {host_from, (const char *)host_from + bytes - 1};
+    bool pageable = bytes >= CUDA_UPLOAD_LARGE;
+    for (int e = 0; e < 2 && pageable; e++) {
+        struct cudaPointerAttributes attributes;
+        pageable = cudaPointerGetAttributes(&attributes, ends[e]) == cudaSuccess &&
+                   attributes.type == cudaMemoryTypeUnregistered;
+        (void)cudaGetLastError();
+    }
+    return pageable;
+}
+
+spmv_status cuda_upload_staged(spmv_context *ctx, const void *host_from, void *to, int64_t bytes)
+{
+    enum { PIECE = CUDA_UPLOAD_LARGE / 8 };
+    spmv_status st = SPMV_OK;
+    struct cuda_state *const s = ctx->device;
+    const cudaStream_t stream = ctx->stream;
+    cudaEvent_t up[SLOTS] = {NULL};
+    if (s->sending == NULL)
+        TRY(lock_memory(ctx, SLOTS * PIECE, &s->sending));
+    for (int k = 0; k < SLOTS; k++)
+        CUDA(cudaEventCreateWithFlags(&up[k], cudaEventDisableTiming));
+    for (int64_t begin = 0, piece = 0; begin < bytes; begin += PIECE, piece++) {
+        const int k = (int)(piece % SLOTS);
+        char *const buffer = (char *)s->sending + k * (int64_t)PIECE;
+        const int64_t some = min_i64(bytes - begin, PIECE);
+        if (piece >= SLOTS)
+            CUDA(cudaEventSynchronize(up[k]));
+        copy(ctx, buffer, (const char *)host_from + begin, some);
+        CUDA(cudaMemcpyAsync((char *)to + begin, buffer, (size_t)some, cudaMemcpyHostToDevice, stream));
+        CUDA(cudaEventRecord(up[k], stream));
+    }
+    CUDA(cudaStreamSynchronize(stream));
+done:
+    for (int k = 0; k < SLOTS; k++)
+        if (up[k] != NULL && cudaEventDestroy(up[k]) != cudaSuccess)
+            (void)cudaGetLastError(); /* the call that failed first reports the error */
+    return st;
+}
+
+/* ----------------------------------------------------------------- the pass */
 
 /* The event after which the device no longer uses the slot's last piece. */
 static cudaEvent_t done_of(const struct pass *pass, const struct slot *slot)

@@ -47,6 +47,7 @@ struct cuda_state {
     void *mailbox;
     void *staging; /* page-locked host memory for copies that overlap with work; only grows */
     int64_t staging_bytes;
+    void *sending;                /* page-locked host memory for large uploads; NULL: not yet needed */
     struct cuda_unfreed *unfreed; /* freed by the application while its stream was captured */
     char death[512];              /* message of the first error */
 };
@@ -79,6 +80,14 @@ cudaError_t cuda_probe(cudaStream_t stream, int *code_version);
 /* Grows cuda_state.staging to at least bytes; the context's device is current. Its contents are
  * lost. */
 spmv_status cuda_grow_staging(spmv_context *ctx, int64_t bytes);
+
+/* Whether cuda_upload_staged is faster than one copy: many bytes of memory that is not page-locked. The
+ * context's device is current. */
+bool cuda_upload_is_large(const void *host_from, int64_t bytes);
+
+/* Copies in pieces through page-locked memory, which the context's threads fill. Waits. The context's
+ * device is current. SPMV_ERROR_MEMORY: there is no such memory. */
+spmv_status cuda_upload_staged(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
 
 /* Bytes of cuda_state.chain, initially 0. */
 int64_t cuda_chain_bytes(void);

@@ -18,16 +18,18 @@ static const char *const what = "a preconditioner of a group";
 
 /* ------------------------------------------------------------- preconditioners */
 
-/* The square block of a rank's own rows and columns, or only its diagonal, in host memory. */
+/* The square block of a rank's own rows and columns, or only its diagonal. */
 struct block {
+    struct group_arrays arrays; /* on cuda: in the context's memory */
     int64_t *row_ptr;
     int32_t *col;
     void *val;
     spmv_csr view;
 };
 
-static void release_block(struct block *b)
+static void release_block(spmv_context *ctx, struct block *b)
 {
+    group_arrays_release(ctx, &b->arrays);
     host_free_all(b->row_ptr, b->col, b->val);
 }
 
@@ -38,32 +40,44 @@ static bool is_in(const spmv_group_matrix *m, int64_t i, int64_t k, bool diagona
     return diagonal ? *column == i : *column >= 0 && *column < m->own.rows;
 }
 
-static spmv_status make_block(const spmv_group_matrix *m, bool diagonal, struct block *b)
+/* In host memory. */
+static spmv_status make_host_block(const spmv_group_matrix *m, bool diagonal, struct block *b)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &m->own;
     const size_t size = m->val != NULL ? spmv_type_size(a->type) : 0;
-    int64_t count = 0, column = 0;
+    int64_t column = 0;
     TRY(host_alloc(m->ctx, (a->rows + 1) * (int64_t)sizeof *b->row_ptr, what, (void **)&b->row_ptr));
-    b->row_ptr[0] = 0;
+#pragma omp parallel for num_threads(host_team(m->ctx, a->nnz)) schedule(static) private(column)
     for (int64_t i = 0; i < a->rows; i++) {
+        int64_t count = 0;
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
             count += is_in(m, i, k, diagonal, &column);
-        b->row_ptr[i + 1] = count;
+        b->row_ptr[i] = count;
     }
-    TRY(host_alloc(m->ctx, max_i64(1, count) * (int64_t)sizeof *b->col, what, (void **)&b->col));
+    TRY(offsets_from_counts(m->ctx, b->row_ptr, a->rows));
+    const int64_t all = b->row_ptr[a->rows];
+    TRY(host_alloc(m->ctx, max_i64(1, all) * (int64_t)sizeof *b->col, what, (void **)&b->col));
     if (size > 0)
-        TRY(host_alloc(m->ctx, max_i64(1, count) * (int64_t)size, what, &b->val));
-    count = 0;
-    for (int64_t i = 0; i < a->rows; i++)
+        TRY(host_alloc(m->ctx, max_i64(1, all) * (int64_t)size, what, &b->val));
+#pragma omp parallel for num_threads(host_team(m->ctx, a->nnz)) schedule(static) private(column)
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t to = b->row_ptr[i];
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
             if (is_in(m, i, k, diagonal, &column)) {
-                copy_value(b->val, count, m->val, k, size);
-                b->col[count++] = (int32_t)column;
+                copy_value(b->val, to, m->val, k, size);
+                b->col[to++] = (int32_t)column;
             }
-    b->view = csr_of(a->rows, a->rows, count, b->row_ptr, b->col, b->val, a->type, SPMV_MEMORY_HOST);
+    }
+    b->view = csr_of(a->rows, a->rows, all, b->row_ptr, b->col, b->val, a->type, SPMV_MEMORY_HOST);
 done:
     return st;
+}
+
+static spmv_status make_block(spmv_group_matrix *m, bool diagonal, struct block *b)
+{
+    return context_on_device(m->ctx) ? group_rows_block(m, diagonal, &b->arrays, &b->view)
+                                     : make_host_block(m, diagonal, b);
 }
 
 /* Whether the row of this rank has no entry other than 0: preconditioners leave it alone. */
@@ -75,21 +89,59 @@ static bool is_alone(const spmv_group_matrix *m, int64_t row)
     return true;
 }
 
-/* SPMV_ERROR_NOT_POSITIVE names the row of the whole matrix; the preconditioner would name that of
- * this rank. */
-static spmv_status check_diagonal(const spmv_group_matrix *m, const struct block *b, const char *name)
+static bool is_bad(double sum)
 {
-    for (int64_t i = 0; i < b->view.rows; i++) {
+    return !(sum > 0 && isfinite(sum));
+}
+
+/* The first row in which the sum of the diagonal entries is not positive and finite; without one, all rows. */
+static spmv_status find_bad(const spmv_group_matrix *m, const struct block *b, int64_t *bad)
+{
+    const spmv_csr *a = &b->view;
+    int64_t first = a->rows;
+    if (csr_on_device(m->ctx, a))
+        return precond_find_bad(m->ctx, a, bad);
+#pragma omp parallel for num_threads(host_team(m->ctx, a->nnz)) schedule(static) reduction(min : first)
+    for (int64_t i = 0; i < a->rows; i++) {
         double sum = 0;
         for (int64_t k = b->row_ptr[i]; k < b->row_ptr[i + 1]; k++)
             if (b->col[k] == i)
-                sum += b->val == NULL ? 1 : real_at(b->view.type, b->val, k);
-        if (!(sum > 0 && isfinite(sum)) && !is_alone(m, i))
+                sum += b->val == NULL ? 1 : real_at(a->type, b->val, k);
+        if (is_bad(sum))
+            first = min_i64(first, i);
+    }
+    *bad = first;
+    return SPMV_OK;
+}
+
+/* The sum of the diagonal entries of a row of this rank. */
+static double diagonal_of(const spmv_group_matrix *m, int64_t row)
+{
+    double sum = 0;
+    for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++)
+        if (m->col[k] - m->halo.room == row)
+            sum += m->val == NULL ? 1 : real_at(m->own.type, m->val, k);
+    return sum;
+}
+
+/* SPMV_ERROR_NOT_POSITIVE names the row of the whole matrix; the preconditioner would name that of
+ * this rank. */
+static spmv_status check_diagonal(spmv_group_matrix *m, const struct block *b, const char *name)
+{
+    spmv_status st = SPMV_OK;
+    int64_t row = 0;
+    TRY(find_bad(m, b, &row));
+    if (row < m->own.rows)
+        TRY(group_rows_to_host(m));
+    for (; row < m->own.rows; row++) {
+        const double sum = diagonal_of(m, row);
+        if (is_bad(sum) && !is_alone(m, row))
             return context_fail(m->ctx, isfinite(sum) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
                                 "preconditioner %s: the diagonal entry of row %lld%s is %g, must be positive", name,
-                                context_number(m->ctx, m->ranks.first_row + i), context_counted(m->ctx), sum);
+                                context_number(m->ctx, m->ranks.first_row + row), context_counted(m->ctx), sum);
     }
-    return SPMV_OK;
+done:
+    return st;
 }
 
 /* Whether the preconditioner needs no more of the block than the diagonal. */
@@ -140,7 +192,7 @@ static spmv_status create_named(spmv_group_matrix *m, const char *name, const sp
         m->group->settled = all_fail_alike(st);
     }
 done:
-    release_block(&b);
+    release_block(m->ctx, &b);
     return st;
 }
 

@@ -75,7 +75,9 @@ spmv_status group_find_facts(spmv_group_matrix *m, struct group_facts *facts)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks;
-    struct group_facts own = {.look = look(m)}, *all = NULL;
+    struct group_facts own = {.bad = 0}, *all = NULL;
+    TRY(group_rows_to_host(m));
+    own.look = look(m);
     find_bad(m, &own);
     TRY(spmv_group_agree(m->group, host_alloc(m->ctx, ranks * (int64_t)sizeof *all, what, (void **)&all)));
     TRY(group_gather_equal(m->group, &own, all, sizeof own));

@@ -131,17 +131,24 @@ static bool list_chunk(const spmv_group_matrix *m, struct range own, int64_t c, 
     return any;
 }
 
-/* *all: the sorted columns that others own, and rows of this rank need; without rows all of
- * others. Sets m->edge. */
+static void list_all(const spmv_group_matrix *m, struct columns *all)
+{
+    const struct range own = own_columns(m);
+    for (int64_t c = 0; c < m->ranks.chunks; c++)
+        m->edge[c] = false;
+    for (int64_t i = 0; i < m->cols; i++)
+        if (!is_in(own, i))
+            add_column(all, (int32_t)i);
+    all->sorted = all->count;
+}
+
+/* *all: the sorted columns that others own, and rows of this rank need. Sets m->edge. */
 static spmv_status list_needed(spmv_group_matrix *m, struct columns *all)
 {
     const struct range own = own_columns(m);
     bool refused = false;
-    if (m->row_ptr == NULL) {
-        for (int64_t i = 0; i < m->cols; i++)
-            if (!is_in(own, i))
-                add_column(all, (int32_t)i);
-        all->sorted = all->count;
+    if (m->needs_all) {
+        list_all(m, all);
         return all->refused ? context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory for %s", what) : SPMV_OK;
     }
 #pragma omp parallel num_threads(host_team(m->ctx, m->own.nnz))
@@ -290,17 +297,21 @@ static spmv_status find_needed(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->send, what, (void **)&h->send));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive, what, (void **)&h->receive));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive_at, what, (void **)&h->receive_at));
-    TRY(list_needed(m, &needed));
-    while (h->before < needed.count && needed.col[h->before] < own.begin)
+    if (context_on_device(m->ctx) && !m->needs_all) {
+        TRY(group_rows_ghosts(m, (struct group_columns){own.begin, own.end}, &h->ghost, &needed.count));
+    } else {
+        TRY(list_needed(m, &needed));
+        TRY(host_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, what, (void **)&h->ghost));
+        if (needed.count > 0)
+            memcpy(h->ghost, needed.col, (size_t)needed.count * sizeof *h->ghost);
+    }
+    while (h->before < needed.count && h->ghost[h->before] < own.begin)
         h->before++;
     h->after = needed.count - h->before;
     h->room = ceil_divide(h->before, ALIGNED) * ALIGNED;
     if (h->room + own.end - own.begin + h->after > INT32_MAX)
         TRY(context_fail(m->ctx, SPMV_ERROR_LIMIT, "a rank has more than %d elements of x with those of others",
                          INT32_MAX));
-    TRY(host_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, what, (void **)&h->ghost));
-    if (needed.count > 0)
-        memcpy(h->ghost, needed.col, (size_t)needed.count * sizeof *h->ghost);
 done:
     free(needed.col);
     return st;
@@ -324,7 +335,10 @@ spmv_status group_halo_prepare(spmv_group_matrix *m)
     h->count = add_counts(m, counts);
     TRY(spmv_group_agree(group, host_alloc(m->ctx, h->count * (int64_t)sizeof *h->index, what, (void **)&h->index)));
     TRY(exchange_lists(m, h->ghost, at, counts));
-    renumber(m);
+    if (context_on_device(m->ctx))
+        TRY(group_rows_renumber(m, (struct group_columns){own_columns(m).begin, own_columns(m).end}));
+    else
+        renumber(m);
 done:
     host_free_all(at, own, counts);
     return st;

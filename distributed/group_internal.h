@@ -7,6 +7,7 @@
 #include <spmv/group.h>
 
 #include "distributed/exchange.h"
+#include "distributed/group_rows.h"
 #include "distributed/transport.h"
 #include "product/plan_internal.h"
 
@@ -42,18 +43,25 @@ struct spmv_group_matrix {
     spmv_context *ctx;
     spmv_plan *plan;
     const char *method; /* on cuda: of the products of all ranks; NULL: as in the options */
-    spmv_csr own;       /* this rank's rows, in host memory; columns as in struct plan_ranks */
-    spmv_type type;     /* of vectors and sums */
-    int64_t cols;       /* of the whole matrix */
-    int64_t *row_ptr;   /* the arrays of own */
+    /* this rank's rows, with columns as in struct plan_ranks: in host memory, or on cuda in `there`; then own has only
+     * sizes until group_rows_to_host */
+    spmv_csr own, there;
+    bool pattern;     /* they have no values */
+    bool needs_all;   /* of a level: all columns of others are needed, whatever the rows are */
+    spmv_type type;   /* of vectors and sums */
+    int64_t cols;     /* of the whole matrix */
+    int64_t *row_ptr; /* the arrays of own */
     int32_t *col;
     void *val;
+    struct group_arrays arrays; /* of there */
     int64_t all_chunks;
     int64_t *chunk_of_rank;             /* ranks + 1: the first chunk of each rank */
     int64_t *row_of_rank, *col_of_rank; /* ranks + 1: the first row and element of x of each rank */
     int64_t *work_of_rank;              /* ranks: rows plus nonzeros */
     int64_t *chunk;                     /* the chunks of this rank, see struct plan_ranks */
+    int64_t *chunk_entry;               /* chunks + 1: the first entry of each chunk, counted from the rank's first */
     bool *edge;
+    int32_t *context_ghosts; /* on cuda, until columns are renumbered: those of others, in order */
     struct halo halo;
     struct plan_ranks ranks;
     void *x;    /* a vector with room for the elements of other ranks; points to the own ones */

@@ -182,7 +182,7 @@ static spmv_status take_first(void *self, spmv_type type, struct rank_first *res
     }
     TRY(spmv_group_agree(first->group, st));
     TRY(complete(l, first));
-    *result = (struct rank_first){&l->halo, first->row_of_rank, first->chunk, first->row_ptr};
+    *result = (struct rank_first){&l->halo, first->row_of_rank, first->chunk};
 done:
     if (st != SPMV_OK && l != NULL)
         close_level(&l->halo);
@@ -193,34 +193,28 @@ static spmv_status open_level(void *self, const struct rank_rows *rows, struct r
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *first = self;
-    const bool device = context_on_device(first->ctx), whole = rows->col_of_rank == NULL;
+    const bool whole = rows->col_of_rank == NULL;
     struct level *l = NULL;
-    void *row_ptr = NULL, *col = NULL;
+    int64_t entries[] = {0, rows->nnz}; /* on a GPU, of the only chunk */
     *halo = NULL;
     st = new_level(first, rows, &l);
-    if (st == SPMV_OK && rows->row_ptr != NULL && !whole) {
-        const void *array = rows->row_ptr;
-        st = context_read(first->ctx, array, (rows->rows + 1) * 8, what, &row_ptr, &array);
-        l->m.row_ptr = (int64_t *)(uintptr_t)array;
-        if (st == SPMV_OK)
-            st = context_read(first->ctx, rows->col, rows->nnz * 4, what, &col, &array);
-        l->m.col = (int32_t *)(uintptr_t)array;
-        l->m.own.nnz = rows->nnz;
-    }
     TRY(spmv_group_agree(first->group, st));
+    l->m.needs_all = rows->row_ptr == NULL || whole;
+    if (!l->m.needs_all) {
+        l->m.row_ptr = (int64_t *)(uintptr_t)rows->row_ptr;
+        l->m.col = l->m.arrays.col = rows->col;
+        l->m.own.nnz = l->m.there.nnz = rows->nnz;
+        l->m.chunk_entry = entries;
+    }
     TRY(group_halo_prepare(&l->m));
-    if (device && l->m.col != NULL)
-        TRY(spmv_upload(first->ctx, l->m.col, rows->col, rows->nnz * 4));
     TRY(complete(l, first));
     if (rows->row_ptr == NULL) /* for `spread` */
         TRY(open_exchange(l));
     *halo = &l->halo;
 done:
-    host_free(row_ptr);
-    host_free(col);
-    if (l != NULL) { /* the caller's, or copies */
-        l->m.row_ptr = NULL;
-        l->m.col = NULL;
+    if (l != NULL) { /* the caller's */
+        l->m.row_ptr = l->m.chunk_entry = NULL;
+        l->m.col = l->m.arrays.col = NULL;
     }
     if (st != SPMV_OK && l != NULL)
         close_level(&l->halo);

@@ -52,13 +52,27 @@ struct source {
     bool pattern;
 };
 
+static bool offsets_ascend(spmv_context *ctx, const spmv_csr *a)
+{
+    bool ascend =
+        offset_at(a->row_ptr, a->row_ptr_bits, 0) == 0 && offset_at(a->row_ptr, a->row_ptr_bits, a->rows) == a->nnz;
+#pragma omp parallel for num_threads(host_team(ctx, a->rows)) schedule(static) reduction(&& : ascend)
+    for (int64_t i = 0; i < a->rows; i++)
+        ascend = ascend && offset_at(a->row_ptr, a->row_ptr_bits, i) <= offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
+    return ascend;
+}
+
+/* On a GPU columns are checked there (check_columns). */
 static spmv_status check_own(spmv_context *ctx, const spmv_csr *own)
 {
     if (own == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: own is NULL");
     if (own->memory == SPMV_MEMORY_CONTEXT && context_on_device(ctx))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: own must be in host memory");
-    return csr_check(ctx, "spmv_group_matrix_create", own, CSR_ANY_ORDER);
+    const spmv_status st = csr_check_shape(ctx, "spmv_group_matrix_create", own);
+    return st != SPMV_OK || (context_on_device(ctx) && offsets_ascend(ctx, own))
+               ? st
+               : csr_check(ctx, "spmv_group_matrix_create", own, CSR_ANY_ORDER);
 }
 
 /* Rank r must agree with rank 0, and with the first rank that gives rows. A rank that gives no rows
@@ -174,26 +188,39 @@ static int64_t chunk_work(int64_t work, bool on_device)
     return max_i64(LEAST_WORK, min_i64(TILE, ceil_divide(work, FEW_CHUNKS)));
 }
 
+/* The first multiple of step from row on with at least this work before it. There is one among the rows that
+ * this rank gives. */
+static int64_t find_bound(const struct source *s, int rank, int64_t row, int64_t work)
+{
+    int64_t few = -1, end = (s->own->rows - 1 - row) / s->step; /* steps */
+    while (end - few > 1) {
+        const int64_t middle = few + (end - few) / 2;
+        if (work_before(s, rank, row + middle * s->step) < work)
+            few = middle;
+        else
+            end = middle;
+    }
+    return row + end * s->step;
+}
+
 /* Finds the chunk bounds that lie in the rows that this rank gives: those whose work is in (before,
  * last]. *from: the number of the first. Returns how many there are. */
 static int64_t own_bounds(const struct source *s, int rank, int64_t work, int64_t chunks, int64_t *from,
                           struct bound *bound)
 {
     const spmv_csr *own = s->own;
-    int64_t before = -1, count = 0;
+    int64_t before = -1;
     int64_t row = ceil_divide(s->first[rank], s->step) * s->step - s->first[rank]; /* the first multiple of step */
     for (int r = 0; r < rank; r++)
         before = s->last[r] >= 0 ? s->last[r] : before;
     *from = before < 0 ? 0 : before / work + 1;
-    for (int64_t c = *from; c < chunks && c * work <= s->last[rank]; c++) {
-        while (work_before(s, rank, row) < c * work)
-            row += s->step;
-        if (bound != NULL)
-            bound[count] =
-                (struct bound){s->first[rank] + row, s->entry[rank] + offset_at(own->row_ptr, own->row_ptr_bits, row)};
-        count++;
+    const int64_t end = s->last[rank] < 0 ? *from : max_i64(*from, min_i64(chunks, s->last[rank] / work + 1));
+    for (int64_t c = *from; c < end && bound != NULL; c++) {
+        row = find_bound(s, rank, row, c * work);
+        bound[c - *from] =
+            (struct bound){s->first[rank] + row, s->entry[rank] + offset_at(own->row_ptr, own->row_ptr_bits, row)};
     }
-    return count;
+    return end - *from;
 }
 
 /* Cuts the matrix: *bound receives the bounds of all chunks, chunks + 1. Together. */
@@ -255,9 +282,12 @@ static spmv_status take_chunks(spmv_group_matrix *m, const struct bound *bound)
     const int rank = m->group->transport.rank;
     const int64_t first = m->chunk_of_rank[rank], chunks = m->chunk_of_rank[rank + 1] - first;
     TRY(host_alloc(m->ctx, (chunks + 1) * (int64_t)sizeof *m->chunk, what, (void **)&m->chunk));
+    TRY(host_alloc(m->ctx, (chunks + 1) * (int64_t)sizeof *m->chunk_entry, what, (void **)&m->chunk_entry));
     TRY(host_alloc(m->ctx, max_i64(1, chunks) * (int64_t)sizeof *m->edge, what, (void **)&m->edge));
-    for (int64_t c = 0; c <= chunks; c++)
+    for (int64_t c = 0; c <= chunks; c++) {
         m->chunk[c] = bound[first + c].row - bound[first].row;
+        m->chunk_entry[c] = bound[first + c].entry - bound[first].entry;
+    }
     m->ranks.chunk = m->chunk;
     m->ranks.chunks = chunks;
     m->ranks.edge = m->edge;
@@ -281,17 +311,39 @@ static void keep(const spmv_context *ctx, const char *from, char *to, int64_t by
     }
 }
 
-/* One array of the rows on its way: element i of the rank's own rows is at `from`, and goes to `to`
- * in the rows that it gets. given, owned: ranks + 1 numbers of elements. given_up: `from` may be
- * overwritten. */
-static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_t *owned, int64_t size,
-                        const void *from, bool given_up, void *to)
+static int64_t clamp(int64_t i, int64_t least, int64_t most)
+{
+    return min_i64(max_i64(i, least), most);
+}
+
+/* The elements that stay on this rank: begin to end - 1. Those in front of them come from lower ranks, those
+ * behind from higher ones. given, owned: ranks + 1 numbers of elements. */
+struct kept {
+    int64_t begin, end;
+};
+
+static struct kept find_kept(const spmv_group_matrix *m, const int64_t *given, const int64_t *owned)
+{
+    const int rank = m->group->transport.rank;
+    return (struct kept){clamp(given[rank], owned[rank], owned[rank + 1]),
+                         clamp(given[rank + 1], owned[rank], owned[rank + 1])};
+}
+
+/* Where the elements are that travel: to or from lower ranks, and to or from higher ones. */
+struct ends {
+    char *front, *back;
+};
+
+/* One array of the rows on its way. */
+static spmv_status move_ends(spmv_group_matrix *m, const int64_t *given, const int64_t *owned, int64_t size,
+                             struct ends from, struct ends to)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
     struct transport_parcel *send = NULL, *receive = NULL;
     int sends = 0, receives = 0;
-    const int64_t kept = max_i64(given[rank], owned[rank]), end_kept = min_i64(given[rank + 1], owned[rank + 1]);
+    const int64_t kept_end = find_kept(m, given, owned).end;
+    const int64_t leave_end = clamp(owned[rank + 1], given[rank], given[rank + 1]); /* behind it, all leave */
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *send, what, (void **)&send));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *receive, what, (void **)&receive));
     for (int r = 0; r < ranks; r++) {
@@ -299,22 +351,39 @@ static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_
             continue;
         int64_t begin = max_i64(given[rank], owned[r]), end = min_i64(given[rank + 1], owned[r + 1]);
         if (begin < end)
-            send[sends++] = (struct transport_parcel){r, (char *)(uintptr_t)from + (begin - given[rank]) * size,
-                                                      (end - begin) * size};
+            send[sends++] = (struct transport_parcel){
+                r, r < rank ? from.front + (begin - given[rank]) * size : from.back + (begin - leave_end) * size,
+                (end - begin) * size};
         begin = max_i64(given[r], owned[rank]);
         end = min_i64(given[r + 1], owned[rank + 1]);
         if (begin < end)
-            receive[receives++] =
-                (struct transport_parcel){r, (char *)to + (begin - owned[rank]) * size, (end - begin) * size};
+            receive[receives++] = (struct transport_parcel){
+                r, r < rank ? to.front + (begin - owned[rank]) * size : to.back + (begin - kept_end) * size,
+                (end - begin) * size};
     }
     TRY(group_start(m->group, send, sends, receive, receives));
     TRY(group_finish(m->group));
-    if (kept < end_kept)
-        keep(m->ctx, (const char *)from + (kept - given[rank]) * size, (char *)to + (kept - owned[rank]) * size,
-             (end_kept - kept) * size, given_up);
 done:
     host_free(send);
     host_free(receive);
+    return st;
+}
+
+/* The same of a whole array: element i of the rank's own rows is at `from`, and goes to `to` in the rows that
+ * it gets. given_up: `from` may be overwritten. */
+static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_t *owned, int64_t size,
+                        const void *from, bool given_up, void *to)
+{
+    const int rank = m->group->transport.rank;
+    const struct kept kept = find_kept(m, given, owned);
+    char *const first = (char *)(uintptr_t)from, *const first_to = to;
+    const int64_t leave_end = clamp(owned[rank + 1], given[rank], given[rank + 1]);
+    const spmv_status st =
+        move_ends(m, given, owned, size, (struct ends){first, first + (leave_end - given[rank]) * size},
+                  (struct ends){first_to, first_to + (kept.end - owned[rank]) * size});
+    if (st == SPMV_OK && kept.begin < kept.end)
+        keep(m->ctx, first + (kept.begin - given[rank]) * size, first_to + (kept.begin - owned[rank]) * size,
+             (kept.end - kept.begin) * size, given_up);
     return st;
 }
 
@@ -352,6 +421,123 @@ static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const
 done:
     if (!in_place)
         host_free(lengths);
+    return st;
+}
+
+/* ------------------------------------------------------------- rows to the memory of GPUs */
+
+/* Elements that come from other ranks, in host memory. */
+struct arrived {
+    int64_t *row_ptr;
+    char *col, *val;
+};
+
+/* Allocates what move_to_gpu needs. leave: the offsets of rows that go to other ranks. */
+static spmv_status make_room(spmv_group_matrix *m, const struct source *s, const int64_t *own_entry,
+                             struct arrived *arrived, int64_t **leave)
+{
+    spmv_status st = SPMV_OK;
+    const int rank = m->group->transport.rank;
+    const struct kept rows = find_kept(m, s->first, m->row_of_rank), entries = find_kept(m, s->entry, own_entry);
+    const int64_t all_rows = m->row_of_rank[rank + 1] - m->row_of_rank[rank];
+    const int64_t all_entries = own_entry[rank + 1] - own_entry[rank];
+    const int64_t new_rows = all_rows - (rows.end - rows.begin);
+    const int64_t new_entries = all_entries - (entries.end - entries.begin);
+    const int64_t leaving = s->own->rows - (rows.end - rows.begin);
+    TRY(host_alloc(m->ctx, max_i64(1, leaving) * (int64_t)sizeof **leave, what, (void **)leave));
+    TRY(host_alloc(m->ctx, max_i64(1, new_rows) * (int64_t)sizeof *arrived->row_ptr, what, (void **)&arrived->row_ptr));
+    TRY(host_alloc(m->ctx, max_i64(1, new_entries) * (int64_t)sizeof *m->col, what, (void **)&arrived->col));
+    if (!s->pattern)
+        TRY(host_alloc(m->ctx, max_i64(1, new_entries) * (int64_t)spmv_type_size(s->type), what,
+                       (void **)&arrived->val));
+    TRY(group_rows_allocate(m, all_rows, all_entries, s->type, s->pattern));
+done:
+    return st;
+}
+
+/* Copies host elements to places first ... of an array in the context's memory. */
+static spmv_status put(spmv_context *ctx, const void *from, void *array, int64_t first, int64_t n, int64_t size)
+{
+    return n > 0 ? spmv_upload(ctx, from, (char *)array + first * size, n * size) : SPMV_OK;
+}
+
+/* An array of entries: what arrives, and what stays, to `to` in the context's memory. */
+static spmv_status move_array_to_gpu(spmv_group_matrix *m, const int64_t *given, const int64_t *owned, int64_t size,
+                                     const void *from, char *arrived, void *to)
+{
+    spmv_status st = SPMV_OK;
+    const int rank = m->group->transport.rank;
+    const struct kept kept = find_kept(m, given, owned);
+    char *const first = (char *)(uintptr_t)from;
+    const int64_t front = kept.begin - owned[rank], leave_end = clamp(owned[rank + 1], given[rank], given[rank + 1]);
+    TRY(move_ends(m, given, owned, size, (struct ends){first, first + (leave_end - given[rank]) * size},
+                  (struct ends){arrived, arrived + front * size}));
+    TRY(put(m->ctx, arrived, to, 0, front, size));
+    TRY(put(m->ctx, first + (kept.begin - given[rank]) * size, to, front, kept.end - kept.begin, size));
+    TRY(put(m->ctx, arrived + front * size, to, kept.end - owned[rank], owned[rank + 1] - kept.end, size));
+done:
+    return st;
+}
+
+/* The offsets of all rows. Those that travel count from the first entry of the whole matrix. */
+static spmv_status move_offsets_to_gpu(spmv_group_matrix *m, const struct source *s, const int64_t *own_entry,
+                                       int64_t *leave, int64_t *arrived)
+{
+    spmv_status st = SPMV_OK;
+    const int rank = m->group->transport.rank, bits = s->own->row_ptr_bits;
+    const int64_t *const given = s->first, *const owned = m->row_of_rank;
+    const struct kept kept = find_kept(m, given, owned);
+    const int64_t front = kept.begin - owned[rank], back = kept.end - owned[rank], rows = owned[rank + 1] - owned[rank];
+    const int64_t leave_front = clamp(owned[rank], given[rank], given[rank + 1]) - given[rank];
+    const int64_t leave_back = clamp(owned[rank + 1], given[rank], given[rank + 1]) - given[rank];
+    for (int64_t i = 0; i < leave_front; i++)
+        leave[i] = s->entry[rank] + offset_at(s->own->row_ptr, bits, i);
+    for (int64_t i = leave_back; i < s->own->rows; i++)
+        leave[leave_front + i - leave_back] = s->entry[rank] + offset_at(s->own->row_ptr, bits, i);
+    TRY(move_ends(m, given, owned, (int64_t)sizeof *leave, (struct ends){(char *)leave, (char *)(leave + leave_front)},
+                  (struct ends){(char *)arrived, (char *)(arrived + front)}));
+    TRY(group_rows_put_offsets(m, arrived, 64, -own_entry[rank], 0, front));
+    if (kept.begin < kept.end)
+        TRY(group_rows_put_offsets(m, (const char *)s->own->row_ptr + (kept.begin - given[rank]) * (bits / 8), bits,
+                                   s->entry[rank] - own_entry[rank], front, kept.end - kept.begin));
+    TRY(group_rows_put_offsets(m, arrived + front, 64, -own_entry[rank], back, rows - back));
+    TRY(group_rows_put_offsets(m, &m->there.nnz, 64, 0, rows, 1));
+done:
+    return st;
+}
+
+/* Moves the rows to their owners' GPUs. */
+static spmv_status move_to_gpu(spmv_group_matrix *m, const struct source *s, const int64_t *own_entry)
+{
+    spmv_status st = SPMV_OK;
+    struct arrived arrived = {0};
+    int64_t *leave = NULL;
+    TRY(spmv_group_agree(m->group, make_room(m, s, own_entry, &arrived, &leave)));
+    TRY(move_offsets_to_gpu(m, s, own_entry, leave, arrived.row_ptr));
+    TRY(move_array_to_gpu(m, s->entry, own_entry, (int64_t)sizeof *m->col, s->own->col, arrived.col, m->arrays.col));
+    if (!s->pattern)
+        TRY(move_array_to_gpu(m, s->entry, own_entry, (int64_t)spmv_type_size(s->type), s->own->val, arrived.val,
+                              m->arrays.val));
+    m->own = csr_of(m->there.rows, s->cols, m->there.nnz, NULL, NULL, NULL, s->type, SPMV_MEMORY_HOST); /* only sizes */
+done:
+    host_free_all(leave, arrived.row_ptr, arrived.col, arrived.val);
+    return st;
+}
+
+/* Checks the columns of all ranks where they are; the ranks that gave wrong ones name them. Together. */
+static spmv_status check_columns(spmv_group_matrix *m, const struct source *s)
+{
+    spmv_status st = SPMV_OK;
+    struct csr_faults faults = {0};
+    double wrong = 0;
+    if (m->there.rows > 0)
+        st = csr_faults_cuda(m->ctx, &m->there, &faults);
+    TRY(spmv_group_agree(m->group, st));
+    wrong = (double)(faults.rows + faults.columns);
+    TRY(group_largest(m, &wrong));
+    if (wrong > 0)
+        TRY(spmv_group_agree(m->group, csr_check(m->ctx, "spmv_group_matrix_create", s->own, CSR_ANY_ORDER)));
+done:
     return st;
 }
 
@@ -398,8 +584,10 @@ static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_optio
     m->own.cols = h->room + own_cols + h->after;
     m->ranks.before = h->room;
     m->ranks.after = h->after;
-    spmv_csr view = m->own;
-    view.memory = context_on_device(m->ctx) ? SPMV_MEMORY_HOST : SPMV_MEMORY_CONTEXT;
+    const bool device = context_on_device(m->ctx);
+    spmv_csr view = device ? m->there : m->own;
+    view.cols = m->own.cols;
+    view.memory = SPMV_MEMORY_CONTEXT;
     TRY(plan_create_for_rank(m->ctx, &view, &plan, &m->ranks, &m->plan));
     TRY(spmv_plan_describe(m->plan, &info, sizeof info));
     m->type = info.type;
@@ -454,7 +642,13 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     TRY(host_alloc(ctx, (group->transport.ranks + 1) * (int64_t)sizeof *own_entry, what, (void **)&own_entry));
     for (int r = 0; r <= group->transport.ranks; r++)
         own_entry[r] = bound[m->chunk_of_rank[r]].entry;
-    TRY(move_rows(m, &s, own_entry));
+    m->pattern = s.pattern;
+    if (context_on_device(ctx)) {
+        TRY(move_to_gpu(m, &s, own_entry));
+        TRY(check_columns(m, &s));
+    } else {
+        TRY(move_rows(m, &s, own_entry));
+    }
     m->ranks.self = m;
     m->ranks.rows = s.rows;
     m->ranks.nnz = s.nnz;
@@ -507,8 +701,10 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
         exchange_close(m);
     spmv_plan_destroy(m->plan);
     group_halo_release(m);
-    host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk, m->edge,
-                  m->parts, m->all_parts, m->fold, m->met, m->work_of_rank);
+    group_arrays_release(m->ctx, &m->arrays);
+    context_free(m->ctx, m->context_ghosts);
+    host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk,
+                  m->chunk_entry, m->edge, m->parts, m->all_parts, m->fold, m->met, m->work_of_rank);
     spmv_free(m->ctx, m->x_at);
     spmv_free(m->ctx, m->context_parts);
     spmv_free(m->ctx, m->context_chunk);
@@ -532,7 +728,7 @@ spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_ma
         largest = max_i64(largest, m->work_of_rank[r]);
         all += m->work_of_rank[r];
     }
-    const int64_t value = m->val != NULL ? (int64_t)spmv_type_size(m->own.type) : 0;
+    const int64_t value = !m->pattern ? (int64_t)spmv_type_size(m->own.type) : 0;
     const spmv_group_matrix_info full = {.size = sizeof full,
                                          .rows = m->ranks.rows,
                                          .cols = m->cols,
@@ -674,6 +870,8 @@ static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const v
         st = to_host(m, y0, m->own.rows, &host_y0, &copy[1]);
     if (st == SPMV_OK)
         st = to_host(m, y, m->own.rows, &host_y, &copy[2]);
+    if (st == SPMV_OK)
+        st = group_rows_to_host(m);
     if (st == SPMV_OK && m->own.rows > 0)
         st = spmv_verify(reference, &m->own, SPMV_OPERATION_N, host_alpha, host_x, host_beta, host_y0, host_y, m->type,
                          &own, sizeof own);

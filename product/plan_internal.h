@@ -320,6 +320,11 @@ spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr 
 extern const struct spmv_method cuda_methods[];
 void plan_find_facts_cuda(spmv_plan *plan) CUDA_ONLY();
 
+/* Sets facts->slots, slices and unsorted of a matrix with rows in the context's memory, whose columns may be
+ * those of a larger matrix. facts->ranks must be set. Waits. */
+spmv_status slices_cuda_count(spmv_context *ctx, const spmv_csr *a, struct facts *facts)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
 /* Call after the values of the matrix were replaced on the device: the next product, which reads them
  * before its wait, starts in order. */
 void plan_values_changed_cuda(spmv_plan *plan) CUDA_ONLY();

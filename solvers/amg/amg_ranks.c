@@ -271,25 +271,43 @@ done:
 
 /* ------------------------------------------------------------- the first level */
 
+/* *own: the row offsets of the plan's matrix, of 64 bits. */
+static spmv_status take_offsets(struct amg *amg, const spmv_csr *a, struct amg_pool *work, const int64_t **own)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_lengths s = {.a = amg_rows_of(a)};
+    int64_t *offsets = NULL, total = 0;
+    *own = a->row_ptr;
+    if (a->row_ptr_bits == 64)
+        return SPMV_OK;
+    TRY(amg_alloc(work, (a->rows + 1) * 8, (void **)&s.length));
+    TRY(amg_alloc(work, (a->rows + 1) * 8, (void **)&offsets));
+    TRY(amg_run(amg->ctx, AMG_LENGTHS, amg->m->type, &s, a->rows));
+    TRY(amg_sum_counts(amg, s.length, a->rows, offsets, &total));
+    *own = offsets;
+done:
+    return st;
+}
+
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan)
 {
     spmv_status st = SPMV_OK;
-    struct rank_first first;
+    struct rank_first first = {.halo = NULL};
     struct amg_pool work = {.ctx = amg->ctx};
-    int64_t *own = NULL, *offsets = NULL;
+    const int64_t *own = NULL;
+    int64_t *offsets = NULL;
     amg->ranks = plan->ranks;
     amg->tools = plan->ranks->tools;
     amg->given = plan->a;
     TRY(amg->tools->first(amg->ranks->self, amg->m->type, &first));
-    TRY(amg_alloc(&work, (plan->a.rows + 1) * 8, (void **)&own));
-    TRY(spmv_upload(amg->ctx, first.row_ptr, own, (plan->a.rows + 1) * 8));
+    TRY(take_offsets(amg, &plan->a, &work, &own));
     TRY(extend_offsets(amg, first.halo, own, &amg->lasting, &offsets));
     amg->given.rows = amg->given.cols = first.halo->room + first.halo->own + first.halo->after;
     amg->given.row_ptr = offsets;
     amg->given.row_ptr_bits = 64;
 done:
     amg_release(&work);
-    if (st == SPMV_OK)
+    if (first.halo != NULL)
         amg->tools->close(first.halo);
     return st;
 }

@@ -40,12 +40,11 @@ struct rank_rows {
     spmv_type type; /* of vectors in products and in spread */
 };
 
-/* The first level. All arrays but the halo's belong to the matrix, and are in host memory. */
+/* The first level. All arrays but the halo's belong to the matrix. */
 struct rank_first {
     struct rank_halo *halo;     /* to be closed */
     const int64_t *row_of_rank; /* ranks + 1: the first row of each rank */
     const int64_t *chunk;       /* of its rows: as in struct plan_ranks */
-    const int64_t *row_ptr;     /* of its rows */
 };
 
 struct rank_tools {

@@ -202,6 +202,15 @@ done:
     return st;
 }
 
+spmv_status precond_find_bad(spmv_context *ctx, const spmv_csr *a, int64_t *bad)
+{
+    struct precond_source source = {.a = a};
+    const spmv_status st = take_diagonal_on_device(ctx, &source);
+    *bad = source.bad;
+    context_take_back(ctx, source.device_diagonal);
+    return st;
+}
+
 /* Sums the diagonal entries of each row. */
 static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *source)
 {

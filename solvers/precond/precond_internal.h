@@ -177,6 +177,10 @@ bool precond_is_unsymmetric(const char *name);
  * row. name: the preconditioner. */
 spmv_status precond_source_read(spmv_context *ctx, const char *name, struct precond_source *source);
 
+/* *bad: the first row of a matrix on the device in which the sum of the diagonal entries is not positive and
+ * finite; rows: none. Waits. */
+spmv_status precond_find_bad(spmv_context *ctx, const spmv_csr *a, int64_t *bad);
+
 /* Allocates memory in the context, counted in m->bytes. */
 spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory);
 

@@ -621,6 +621,7 @@ static void check_tapes(const struct tape *of_rank, int ranks)
 enum fault {
     FAULT_NONE,
     FAULT_COLUMN,    /* a column out of range on the last rank */
+    FAULT_OFFSETS,   /* row offsets that descend on the last rank */
     FAULT_TYPE,      /* other options on the last rank */
     FAULT_COLUMNS,   /* another number of columns on the last rank */
     FAULT_RETURNS,   /* the last rank returns before the product */
@@ -640,6 +641,7 @@ static const struct {
     const char *text; /* in the message of a rank without the fault; NULL: of any rank */
 } expected[FAULTS] = {[FAULT_NONE] = {SPMV_OK, ""},
                       [FAULT_COLUMN] = {SPMV_ERROR_SIZE, "rank 2: "},
+                      [FAULT_OFFSETS] = {SPMV_ERROR_SIZE, "rank 2: "},
                       [FAULT_TYPE] = {SPMV_ERROR_ARGUMENT, "other options"},
                       [FAULT_COLUMNS] = {SPMV_ERROR_SIZE, "columns"},
                       [FAULT_RETURNS] = {SPMV_ERROR_READ, "rank 2: the file is gone"},
@@ -694,6 +696,8 @@ static spmv_status fail_one_rank(spmv_group *group, void *user)
     spmv_group_matrix_options_init(&options, sizeof options);
     if (faulty && f->fault == FAULT_COLUMN)
         col[5] = (int32_t)own.cols;
+    if (faulty && f->fault == FAULT_OFFSETS)
+        offsets[3] = offsets[5];
     if (faulty && f->fault == FAULT_TYPE)
         options.method = "tiles";
     if (faulty && f->fault == FAULT_COLUMNS)

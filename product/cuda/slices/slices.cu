@@ -513,6 +513,25 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
     return st;
 }
 
+extern "C" spmv_status slices_cuda_count(spmv_context *ctx, const spmv_csr *a, struct facts *facts)
+{
+    slices_state s = {};
+    making m = {};
+    spmv_plan plan = {}; /* only what the count needs */
+    plan.ctx = ctx;
+    plan.a = *a;
+    plan.facts = *facts;
+    s.slices = (a->rows - 1) / slices::ROWS + 1;
+    spmv_status st = make_room(&plan, s.slices, &m);
+    if (st == SPMV_OK && plan.prepared == nullptr)
+        st = context_fail(ctx, SPMV_ERROR_MEMORY, "no memory to count the slots of slices");
+    if (st == SPMV_OK)
+        st = a->row_ptr_bits == 64 ? count_slots<int64_t>(&plan, m, &s) : count_slots<int32_t>(&plan, m, &s);
+    spmv_free(ctx, plan.prepared);
+    *facts = plan.facts;
+    return st;
+}
+
 extern "C" spmv_status slices_cuda_update(spmv_plan *plan)
 {
     slices_state *const s = state_of(plan);
