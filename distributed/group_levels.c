@@ -7,25 +7,11 @@
 
 #include "core/threads.h"
 #include "distributed/group_internal.h"
-#include "formats/columns.h"
+#include "distributed/group_levels.h"
 #include "formats/matrix_internal.h"
 #include "solvers/exchange/rank_tools.h"
 
 static const char *const what = "a hierarchy of ranks";
-
-/* A halo, with a matrix of the group that has no rows of its own: only what an exchange needs. */
-struct level {
-    struct rank_halo halo; /* the first member */
-    spmv_group_matrix m;
-    spmv_group_matrix *first;                /* whose list has it */
-    bool opened;                             /* the exchange of vectors */
-    struct transport_parcel *send, *receive; /* of set-ups */
-};
-
-static struct level *level_of(const struct rank_halo *halo)
-{
-    return (struct level *)(uintptr_t)halo;
-}
 
 static int ranks_of(const spmv_group_matrix *m)
 {
@@ -34,7 +20,7 @@ static int ranks_of(const spmv_group_matrix *m)
 
 static void close_level(struct rank_halo *halo)
 {
-    struct level *l = level_of(halo);
+    struct level *l = group_level_of(halo);
     if (halo == NULL)
         return;
     spmv_group_matrix *m = &l->m;
@@ -225,7 +211,7 @@ static spmv_status make_plan(const struct rank_halo *halo, const spmv_csr *own, 
                              spmv_plan **plan)
 {
     spmv_status st = SPMV_OK;
-    struct level *l = level_of(halo);
+    struct level *l = group_level_of(halo);
     spmv_plan_options o = *options;
     spmv_csr view = *own;
     view.cols = halo->room + halo->own + halo->after;
@@ -245,10 +231,8 @@ static spmv_status gather(void *self, const void *own, void *all, const int64_t 
     return group_gather(first->group, own, all, offset);
 }
 
-/* Sends packed elements of `size` bytes, in host memory. arrived: those of other ranks, in
- * order. counts: NULL, or the elements of each parcel that is sent and of each that is received. */
-static spmv_status swap(struct level *l, const void *packed, const int64_t *sent, void *arrived,
-                        const int64_t *received, int64_t size)
+spmv_status group_level_swap(struct level *l, const void *packed, const int64_t *sent, void *arrived,
+                             const int64_t *received, int64_t size)
 {
     spmv_status st = SPMV_OK;
     const struct halo *h = &l->m.halo;
@@ -270,61 +254,69 @@ done:
     return st;
 }
 
-static void pack(const struct halo *h, const char *own, char *to, int64_t size)
+/* The elements that others need, between the own ones in the context's memory and a packed array in host
+ * memory: there, or with `back` from there. */
+static spmv_status pack(const struct level *l, char *own, int64_t size, char *packed, bool back)
 {
-    if (size == 4 || size == 8)
-        SIZED((size_t)size, for (int64_t i = 0; i < h->count; i++) copy_value(to, i, own, h->index[i], SIZE))
-    else
-        for (int64_t i = 0; i < h->count; i++)
-            memcpy(to + i * size, own + h->index[i] * size, (size_t)size);
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
+    void *there = NULL;
+    if (h->count == 0)
+        return SPMV_OK;
+    if (!context_on_device(ctx)) {
+#pragma omp parallel for num_threads(host_team(ctx, h->count)) schedule(static)
+        for (int64_t i = 0; i < h->count; i++) {
+            char *const here = packed + i * size, *const its = own + h->index[i] * size;
+            memcpy(back ? its : here, back ? here : its, (size_t)size);
+        }
+        return SPMV_OK;
+    }
+    TRY(context_alloc(ctx, h->count * size, &there));
+    if (back) {
+        TRY(spmv_upload(ctx, packed, there, h->count * size));
+        TRY(group_put_elements_cuda(ctx, &e, there, own));
+    } else {
+        TRY(group_take_elements_cuda(ctx, &e, own, there));
+        TRY(spmv_download(ctx, there, packed, h->count * size));
+    }
+done:
+    context_free(ctx, there);
+    return st;
 }
 
 static spmv_status fetch(const struct rank_halo *halo, void *array, int64_t size)
 {
     spmv_status st = SPMV_OK;
-    struct level *l = level_of(halo);
+    struct level *l = group_level_of(halo);
     const struct halo *h = &l->m.halo;
     spmv_context *ctx = l->m.ctx;
-    const bool device = context_on_device(ctx), few = device && (size == 4 || size == 8);
-    char *const own = (char *)array + h->room * size, *const behind = own + halo->own * size;
-    char *const front = own - h->before * size;
-    void *packed = NULL, *arrived = NULL, *copy = NULL, *context_packed = NULL;
-    const void *host = own;
+    char *const own = (char *)array + h->room * size, *packed = NULL, *arrived = NULL;
     if (l->m.all_ghosts == 0)
         return SPMV_OK;
-    TRY(host_alloc(ctx, max_i64(1, h->count * size), what, &packed));
-    TRY(host_alloc(ctx, max_i64(1, (h->before + h->after) * size), what, &arrived));
-    if (few && h->count > 0) {
-        TRY(context_alloc(ctx, h->count * size, &context_packed));
-        TRY(spmv_gather(ctx, size == 4 ? SPMV_I32 : SPMV_I64, own, halo->own, h->context_index, 32, context_packed,
-                        h->count));
-        TRY(spmv_download(ctx, context_packed, packed, h->count * size));
-    } else if (!few) {
-        TRY(context_read(ctx, own, halo->own * size, what, &copy, &host));
-        pack(h, host, packed, size);
-    }
-    TRY(swap(l, packed, NULL, arrived, NULL, size));
+    TRY(host_alloc(ctx, max_i64(1, h->count * size), what, (void **)&packed));
+    TRY(host_alloc(ctx, max_i64(1, (h->before + h->after) * size), what, (void **)&arrived));
+    TRY(pack(l, own, size, packed, false));
+    TRY(group_level_swap(l, packed, NULL, arrived, NULL, size));
     if (h->before > 0)
-        TRY(spmv_upload(ctx, arrived, front, h->before * size));
+        TRY(spmv_upload(ctx, arrived, own - h->before * size, h->before * size));
     if (h->after > 0)
-        TRY(spmv_upload(ctx, (char *)arrived + h->before * size, behind, h->after * size));
+        TRY(spmv_upload(ctx, arrived + h->before * size, own + halo->own * size, h->after * size));
 done:
-    host_free_all(packed, arrived, copy);
-    context_free(ctx, context_packed);
+    host_free_all(packed, arrived);
     return st;
 }
 
 static spmv_status give_back(const struct rank_halo *halo, void *array, int64_t size)
 {
     spmv_status st = SPMV_OK;
-    struct level *l = level_of(halo);
+    struct level *l = group_level_of(halo);
     const struct halo *h = &l->m.halo;
     spmv_context *ctx = l->m.ctx;
     const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
     char *const own = (char *)array + h->room * size, *const behind = own + halo->own * size;
     char *from = NULL, *to = NULL, *others = NULL, *arrived = NULL;
-    const void *host = NULL;
-    void *copy = NULL;
     if (l->m.all_ghosts == 0)
         return SPMV_OK;
     TRY(host_alloc(ctx, max_i64(1, (h->before + h->after) * size), what, (void **)&others));
@@ -345,414 +337,19 @@ static spmv_status give_back(const struct rank_halo *halo, void *array, int64_t 
     }
     TRY(group_start(l->m.group, l->send, h->receives, l->receive, h->sends));
     TRY(group_finish(l->m.group));
-    if (h->count > 0) {
-        TRY(context_read(ctx, own, halo->own * size, what, &copy, &host));
-        for (int64_t i = 0; i < h->count; i++)
-            memcpy((char *)(uintptr_t)host + h->index[i] * size, arrived + i * size, (size_t)size);
-        if (context_on_device(ctx))
-            TRY(spmv_upload(ctx, host, own, halo->own * size));
-    }
+    TRY(pack(l, own, size, arrived, true));
 done:
-    host_free_all(others, arrived, copy);
+    host_free_all(others, arrived);
     return st;
 }
 
 static spmv_status spread(const struct rank_halo *halo, void *x)
 {
     spmv_status st = SPMV_OK;
-    struct level *l = level_of(halo);
+    struct level *l = group_level_of(halo);
     TRY(group_fetch_start(&l->m, x));
     TRY(group_fetch_finish(&l->m, x));
 done:
-    return st;
-}
-
-/* ------------------------------------------------------------- rows */
-
-/* Own rows in host memory. */
-struct host_rows {
-    const int64_t *row_ptr;
-    const int32_t *col;
-    const char *val;
-    void *copies[3];
-};
-
-/* Entries of rows on their way, for each parcel that is sent and that is received. */
-struct rows_sent {
-    bool places; /* see fetch_others */
-    int64_t *sent, *received;
-    int64_t arriving[2]; /* in front of the own ones, and behind */
-};
-
-static spmv_status read_rows(spmv_context *ctx, const spmv_csr *own, struct host_rows *r)
-{
-    spmv_status st = SPMV_OK;
-    const void *array = NULL;
-    *r = (struct host_rows){.row_ptr = NULL};
-    TRY(context_read(ctx, own->row_ptr, (own->rows + 1) * 8, what, &r->copies[0], &array));
-    r->row_ptr = array;
-    TRY(context_read(ctx, own->col, own->nnz * 4, what, &r->copies[1], &array));
-    r->col = array;
-    if (own->val != NULL)
-        TRY(context_read(ctx, own->val, own->nnz * (int64_t)spmv_type_size(own->type), what, &r->copies[2], &array));
-    r->val = own->val != NULL ? array : NULL;
-done:
-    return st;
-}
-
-static void release_rows(struct host_rows *r)
-{
-    host_free_all(r->copies[0], r->copies[1], r->copies[2]);
-}
-
-static void free_arrays(spmv_context *ctx, struct rank_arrays *a)
-{
-    context_free(ctx, a->row_ptr);
-    context_free(ctx, a->col);
-    context_free(ctx, a->val);
-    *a = (struct rank_arrays){.nnz = 0};
-}
-
-static spmv_status alloc_arrays(spmv_context *ctx, int64_t rows, int64_t nnz, int64_t size, struct rank_arrays *a)
-{
-    spmv_status st = SPMV_OK;
-    *a = (struct rank_arrays){.rows = rows, .nnz = nnz};
-    TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&a->row_ptr));
-    TRY(context_alloc(ctx, max_i64(1, nnz) * 4, (void **)&a->col));
-    if (size > 0)
-        TRY(context_alloc(ctx, max_i64(1, nnz) * size, &a->val));
-done:
-    if (st != SPMV_OK)
-        free_arrays(ctx, a);
-    return st;
-}
-
-static int32_t number_at(const struct rank_halo *h, int32_t place)
-{
-    const int64_t own = place - h->room;
-    return own < 0        ? h->ghost[own + h->before]
-           : own < h->own ? (int32_t)(h->first + own)
-                          : h->ghost[h->before + own - h->own];
-}
-
-/* The place of the last element of the layout up to this number, or -1; *there: whether it is the number's. */
-static int32_t place_up_to(const struct rank_halo *h, int32_t number, bool *there)
-{
-    *there = number >= h->first && number < h->first + h->own;
-    if (*there)
-        return (int32_t)(h->room + number - h->first);
-    const int64_t at = first_column_from(h->ghost, 0, h->before + h->after, (int64_t)number + 1) - 1;
-    *there = at >= 0 && h->ghost[at] == number;
-    if (number < h->first)
-        return at < 0 ? -1 : (int32_t)(h->room - h->before + at);
-    return (int32_t)(h->room + h->own - 1 + (at < h->before ? 0 : at + 1 - h->before));
-}
-
-/* An array of the entries of rows that others need: they are packed, then sent. */
-static spmv_status send_entries(struct level *l, const struct host_rows *rows, const void *host,
-                                const struct rows_sent *s, int64_t size, char *arrived)
-{
-    spmv_status st = SPMV_OK;
-    const struct halo *h = &l->m.halo;
-    char *packed = NULL, *to = NULL;
-    int64_t count = 0;
-    for (int i = 0; i < h->sends; i++)
-        count += s->sent[i];
-    TRY(host_alloc(l->m.ctx, max_i64(1, count * size), what, (void **)&packed));
-    to = packed;
-    for (int64_t i = 0; i < h->count; i++) {
-        const int64_t begin = rows->row_ptr[h->index[i]], its = rows->row_ptr[h->index[i] + 1] - begin;
-        memcpy(to, (const char *)host + begin * size, (size_t)(its * size));
-        to += its * size;
-    }
-    if (s->places && host == rows->col)
-        for (int64_t k = 0; k < count; k++)
-            ((int32_t *)(void *)packed)[k] = number_at(&l->halo, ((const int32_t *)(void *)packed)[k]);
-    TRY(swap(l, packed, s->sent, arrived, s->received, size));
-done:
-    host_free(packed);
-    return st;
-}
-
-/* What has arrived, and copies of own entries. */
-static spmv_status join_entries(spmv_context *ctx, const char *arrived, const void *own, int64_t nnz,
-                                const int64_t *arriving, int64_t size, void *all)
-{
-    spmv_status st = SPMV_OK;
-    if (arriving[0] > 0)
-        TRY(spmv_upload(ctx, arrived, all, arriving[0] * size));
-    if (nnz > 0)
-        TRY(spmv_map(ctx, SPMV_MAP_COPY, size == 4 ? SPMV_I32 : SPMV_I64, own, (char *)all + arriving[0] * size, nnz));
-    if (arriving[1] > 0)
-        TRY(spmv_upload(ctx, arrived + arriving[0] * size, (char *)all + (arriving[0] + nnz) * size,
-                        arriving[1] * size));
-done:
-    return st;
-}
-
-/* The row offsets of all rows, and how many entries go and come. */
-static spmv_status find_offsets(struct level *l, const struct host_rows *rows, int64_t *row_ptr, struct rows_sent *s)
-{
-    spmv_status st = SPMV_OK;
-    const struct halo *h = &l->m.halo;
-    const int64_t of_type = (int64_t)spmv_type_size(l->m.type), ghosts = h->before + h->after;
-    int64_t *packed = NULL, *arrived = NULL, at = 0, end = 0;
-    TRY(host_alloc(l->m.ctx, max_i64(1, h->count) * 8, what, (void **)&packed));
-    TRY(host_alloc(l->m.ctx, max_i64(1, ghosts) * 8, what, (void **)&arrived));
-    for (int64_t i = 0; i < h->count; i++)
-        packed[i] = rows->row_ptr[h->index[i] + 1] - rows->row_ptr[h->index[i]];
-    TRY(swap(l, packed, NULL, arrived, NULL, 8));
-    for (int i = 0; i < h->sends; i++) {
-        s->sent[i] = 0;
-        for (const int64_t last = at + h->send[i].bytes / of_type; at < last; at++)
-            s->sent[i] += packed[at];
-    }
-    at = 0;
-    for (int i = 0; i < h->receives; i++) {
-        s->received[i] = 0;
-        for (const int64_t last = at + h->receive[i].bytes / of_type; at < last; at++)
-            s->received[i] += arrived[at];
-    }
-    for (int64_t i = 0; i < h->room; i++) {
-        row_ptr[i] = end;
-        end += i >= h->room - h->before ? arrived[i - (h->room - h->before)] : 0;
-    }
-    s->arriving[0] = end;
-    for (int64_t i = 0; i < l->halo.own; i++)
-        row_ptr[h->room + i] = end + (s->places ? 0 : rows->row_ptr[i]);
-    end += s->places ? 0 : rows->row_ptr[l->halo.own];
-    s->arriving[1] = -end;
-    for (int64_t i = 0; i < h->after; i++) {
-        row_ptr[h->room + l->halo.own + i] = end;
-        end += arrived[h->before + i];
-    }
-    row_ptr[h->room + l->halo.own + h->after] = end;
-    s->arriving[1] += end;
-done:
-    host_free_all(packed, arrived);
-    return st;
-}
-
-/* Arrived columns become places, values of those that are not in the layout become 0. */
-static void find_places(const struct rank_halo *h, int64_t count, int32_t *col, char *val, int64_t size)
-{
-    for (int64_t k = 0; k < count; k++) {
-        bool there = false;
-        col[k] = place_up_to(h, col[k], &there);
-        if (!there)
-            memset(val + k * size, 0, (size_t)size);
-    }
-}
-
-/* As fetch_rows, or with `places` as fetch_others. */
-static spmv_status fetch_some_rows(const struct rank_halo *halo, const spmv_csr *own, bool places,
-                                   struct rank_arrays *all)
-{
-    spmv_status st = SPMV_OK;
-    struct level *l = level_of(halo);
-    spmv_context *ctx = l->m.ctx;
-    const int64_t ranks = ranks_of(&l->m), rows = halo->room + halo->own + halo->after;
-    const int64_t size = own->val != NULL ? (int64_t)spmv_type_size(own->type) : 0, nnz = places ? 0 : own->nnz;
-    struct host_rows r = {.row_ptr = NULL};
-    struct rows_sent s = {.places = places};
-    int64_t *row_ptr = NULL, *sent = NULL, arriving = 0;
-    char *col = NULL, *val = NULL;
-    *all = (struct rank_arrays){.nnz = 0};
-    TRY(read_rows(ctx, own, &r));
-    TRY(host_alloc(ctx, (rows + 1) * 8, what, (void **)&row_ptr));
-    TRY(host_alloc(ctx, 2 * ranks * 8, what, (void **)&sent));
-    s.sent = sent;
-    s.received = sent + ranks;
-    TRY(find_offsets(l, &r, row_ptr, &s));
-    arriving = s.arriving[0] + s.arriving[1];
-    TRY(alloc_arrays(ctx, rows, row_ptr[rows], size, all));
-    TRY(spmv_upload(ctx, row_ptr, all->row_ptr, (rows + 1) * 8));
-    TRY(host_alloc(ctx, max_i64(1, arriving) * 4, what, (void **)&col));
-    TRY(host_alloc(ctx, max_i64(1, arriving * size), what, (void **)&val));
-    TRY(send_entries(l, &r, r.col, &s, 4, col));
-    if (size > 0)
-        TRY(send_entries(l, &r, r.val, &s, size, val));
-    if (places)
-        find_places(halo, arriving, (int32_t *)(void *)col, val, size);
-    TRY(join_entries(ctx, col, own->col, nnz, s.arriving, 4, all->col));
-    if (size > 0)
-        TRY(join_entries(ctx, val, own->val, nnz, s.arriving, size, all->val));
-done:
-    if (st != SPMV_OK)
-        free_arrays(ctx, all);
-    host_free_all(row_ptr, sent, col, val);
-    release_rows(&r);
-    return st;
-}
-
-static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all)
-{
-    return fetch_some_rows(halo, own, false, all);
-}
-
-static spmv_status fetch_others(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *others)
-{
-    return fetch_some_rows(halo, own, true, others);
-}
-
-/* ------------------------------------------------------------- the transpose */
-
-/* Entries that go to the owners of their columns: rank after rank, in the order of their rows. */
-struct columns_sent {
-    int64_t *sent, *received; /* ranks + 1 each: where the entries of each rank begin */
-    int32_t *row, *col;
-    char *val;
-    int32_t *row_in, *col_in;
-    char *val_in;
-};
-
-static int owner_of(const int64_t *col_of_rank, int ranks, int64_t column, int near)
-{
-    int r = near;
-    while (column < col_of_rank[r])
-        r--;
-    while (r + 1 < ranks && column >= col_of_rank[r + 1])
-        r++;
-    return r;
-}
-
-static void pack_columns(const struct host_rows *rows, int64_t n, const int64_t *col_of_rank, int ranks,
-                         int64_t first_row, int64_t size, int64_t *at, struct columns_sent *c)
-{
-    int r = 0;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = rows->row_ptr[i]; k < rows->row_ptr[i + 1]; k++) {
-            r = owner_of(col_of_rank, ranks, rows->col[k], r);
-            const int64_t to = at[r]++;
-            if (c->col == NULL)
-                continue;
-            c->row[to] = (int32_t)(first_row + i);
-            c->col[to] = rows->col[k];
-            copy_value(c->val, to, rows->val, k, (size_t)size);
-        }
-}
-
-/* One array of the entries. */
-static spmv_status send_columns(struct level *l, const struct columns_sent *c, int64_t size, const void *from, void *to)
-{
-    spmv_status st = SPMV_OK;
-    const int ranks = ranks_of(&l->m), rank = l->m.group->transport.rank;
-    const int64_t own = c->sent[rank + 1] - c->sent[rank];
-    int sends = 0, receives = 0;
-    for (int r = 0; r < ranks; r++) {
-        if (r != rank && c->sent[r + 1] > c->sent[r])
-            l->send[sends++] = (struct transport_parcel){r, (char *)(uintptr_t)from + c->sent[r] * size,
-                                                         (c->sent[r + 1] - c->sent[r]) * size};
-        if (r != rank && c->received[r + 1] > c->received[r])
-            l->receive[receives++] = (struct transport_parcel){r, (char *)to + c->received[r] * size,
-                                                               (c->received[r + 1] - c->received[r]) * size};
-    }
-    TRY(group_start(l->m.group, l->send, sends, l->receive, receives));
-    TRY(group_finish(l->m.group));
-    if (own > 0)
-        memcpy((char *)to + c->received[rank] * size, (const char *)from + c->sent[rank] * size, (size_t)(own * size));
-done:
-    return st;
-}
-
-/* How many entries go to each rank and come from it. */
-static spmv_status count_columns(struct level *l, const int64_t *counts, struct columns_sent *c)
-{
-    spmv_status st = SPMV_OK;
-    const int64_t ranks = ranks_of(&l->m), rank = l->m.group->transport.rank;
-    int64_t *all = NULL;
-    TRY(host_alloc(l->m.ctx, ranks * ranks * 8, what, (void **)&all));
-    TRY(group_gather_equal(l->m.group, counts, all, ranks * 8));
-    c->sent[0] = c->received[0] = 0;
-    for (int64_t r = 0; r < ranks; r++) {
-        c->sent[r + 1] = c->sent[r] + counts[r];
-        c->received[r + 1] = c->received[r] + all[r * ranks + rank];
-    }
-done:
-    host_free(all);
-    return st;
-}
-
-/* Rows of the arrived columns: a stable sort, so rows ascend in each. */
-static void sort_arrived(const struct columns_sent *c, int64_t count, int64_t first, int64_t n, int64_t size,
-                         int64_t *row_ptr, int32_t *col, char *val)
-{
-    memset(row_ptr, 0, (size_t)(n + 1) * sizeof *row_ptr);
-    for (int64_t k = 0; k < count; k++)
-        row_ptr[c->col_in[k] - first + 1]++;
-    for (int64_t j = 0; j < n; j++)
-        row_ptr[j + 1] += row_ptr[j];
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t to = row_ptr[c->col_in[k] - first]++;
-        col[to] = c->row_in[k];
-        copy_value(val, to, c->val_in, k, (size_t)size);
-    }
-    for (int64_t j = n; j > 0; j--)
-        row_ptr[j] = row_ptr[j - 1];
-    row_ptr[0] = 0;
-}
-
-/* As transpose, with a level for its parcels. */
-static spmv_status transpose_rows(struct level *l, const int64_t *row_of_rank, const int64_t *col_of_rank,
-                                  const spmv_csr *own, struct rank_arrays *to)
-{
-    spmv_status st = SPMV_OK;
-    spmv_context *ctx = l->m.ctx;
-    const int ranks = ranks_of(&l->m), rank = l->m.group->transport.rank;
-    const int64_t size = (int64_t)spmv_type_size(own->type), n = col_of_rank[rank + 1] - col_of_rank[rank];
-    struct host_rows r = {.row_ptr = NULL};
-    struct columns_sent c = {.sent = NULL};
-    int64_t *counts = NULL, *row_ptr = NULL, arrived = 0;
-    int32_t *col = NULL;
-    char *val = NULL;
-    TRY(read_rows(ctx, own, &r));
-    TRY(host_alloc(ctx, ranks * 8, what, (void **)&counts));
-    TRY(host_alloc(ctx, (ranks + 1) * 8, what, (void **)&c.sent));
-    TRY(host_alloc(ctx, (ranks + 1) * 8, what, (void **)&c.received));
-    memset(counts, 0, (size_t)ranks * 8);
-    pack_columns(&r, own->rows, col_of_rank, ranks, row_of_rank[rank], size, counts, &c);
-    TRY(count_columns(l, counts, &c));
-    arrived = c.received[ranks];
-    TRY(host_alloc(ctx, max_i64(1, own->nnz) * 4, what, (void **)&c.row));
-    TRY(host_alloc(ctx, max_i64(1, own->nnz) * 4, what, (void **)&c.col));
-    TRY(host_alloc(ctx, max_i64(1, own->nnz) * size, what, (void **)&c.val));
-    TRY(host_alloc(ctx, max_i64(1, arrived) * 4, what, (void **)&c.row_in));
-    TRY(host_alloc(ctx, max_i64(1, arrived) * 4, what, (void **)&c.col_in));
-    TRY(host_alloc(ctx, max_i64(1, arrived) * size, what, (void **)&c.val_in));
-    memcpy(counts, c.sent, (size_t)ranks * 8);
-    pack_columns(&r, own->rows, col_of_rank, ranks, row_of_rank[rank], size, counts, &c);
-    TRY(send_columns(l, &c, 4, c.row, c.row_in));
-    TRY(send_columns(l, &c, 4, c.col, c.col_in));
-    TRY(send_columns(l, &c, size, c.val, c.val_in));
-    TRY(host_alloc(ctx, (n + 1) * 8, what, (void **)&row_ptr));
-    TRY(host_alloc(ctx, max_i64(1, arrived) * 4, what, (void **)&col));
-    TRY(host_alloc(ctx, max_i64(1, arrived) * size, what, (void **)&val));
-    sort_arrived(&c, arrived, col_of_rank[rank], n, size, row_ptr, col, val);
-    TRY(alloc_arrays(ctx, n, arrived, size, to));
-    TRY(spmv_upload(ctx, row_ptr, to->row_ptr, (n + 1) * 8));
-    TRY(spmv_upload(ctx, col, to->col, arrived * 4));
-    TRY(spmv_upload(ctx, val, to->val, arrived * size));
-done:
-    host_free_all(counts, row_ptr, col, val, c.sent, c.received, c.row, c.col, c.val, c.row_in, c.col_in, c.val_in);
-    release_rows(&r);
-    return st;
-}
-
-static spmv_status transpose(void *self, const int64_t *row_of_rank, const int64_t *col_of_rank, const spmv_csr *own,
-                             struct rank_arrays *to)
-{
-    const spmv_group_matrix *first = self;
-    struct level l = {.m = {.group = first->group, .ctx = first->ctx}};
-    const int64_t bytes = ranks_of(first) * (int64_t)sizeof *l.send;
-    spmv_status st = SPMV_OK;
-    *to = (struct rank_arrays){.nnz = 0};
-    TRY(host_alloc(first->ctx, bytes, what, (void **)&l.send));
-    TRY(host_alloc(first->ctx, bytes, what, (void **)&l.receive));
-    TRY(transpose_rows(&l, row_of_rank, col_of_rank, own, to));
-done:
-    if (st != SPMV_OK)
-        free_arrays(first->ctx, to);
-    host_free_all(l.send, l.receive);
     return st;
 }
 
@@ -763,7 +360,7 @@ const struct rank_tools group_rank_tools = {.first = take_first,
                                             .fetch = fetch,
                                             .give_back = give_back,
                                             .spread = spread,
-                                            .fetch_rows = fetch_rows,
-                                            .fetch_others = fetch_others,
-                                            .transpose = transpose,
+                                            .fetch_rows = group_fetch_rows,
+                                            .fetch_others = group_fetch_others,
+                                            .transpose = group_transpose,
                                             .plan = make_plan};
