@@ -9,6 +9,7 @@
 #include "core/threads.h"
 #include "distributed/group_facts.h"
 #include "distributed/group_internal.h"
+#include "distributed/group_levels.h"
 #include "formats/matrix_internal.h"
 
 static const char *const what = "the facts of a matrix of a group";
@@ -61,7 +62,6 @@ static struct precond_look look(const spmv_group_matrix *m)
 /* The first row of the whole matrix whose diagonal entry is not positive, or not finite. */
 static void find_bad(const spmv_group_matrix *m, struct group_facts *f)
 {
-    f->bad = INT64_MAX;
     for (int64_t i = 0; i < m->own.rows && f->bad == INT64_MAX; i++) {
         const double diagonal = diagonal_of(m, i);
         if (!(diagonal > 0 && isfinite(diagonal))) {
@@ -71,15 +71,36 @@ static void find_bad(const spmv_group_matrix *m, struct group_facts *f)
     }
 }
 
+/* The facts of own rows. */
+static spmv_status find_own_facts(spmv_group_matrix *m, struct group_facts *own)
+{
+    spmv_status st = SPMV_OK;
+    struct group_arrays arrays = {0};
+    spmv_csr diagonal;
+    int64_t bad = 0;
+    *own = (struct group_facts){.bad = INT64_MAX};
+    if (context_on_device(m->ctx)) {
+        TRY(group_rows_block(m, true, &arrays, &diagonal));
+        TRY(precond_look_at_rows(m->ctx, &diagonal, &m->there, m->halo.room, &own->look, &bad, &own->bad_value));
+        own->bad = bad < m->own.rows ? m->ranks.first_row + bad : INT64_MAX;
+    } else {
+        own->look = look(m);
+        find_bad(m, own);
+    }
+done:
+    group_arrays_release(m->ctx, &arrays);
+    return st;
+}
+
 spmv_status group_find_facts(spmv_group_matrix *m, struct group_facts *facts)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks;
-    struct group_facts own = {.bad = 0}, *all = NULL;
-    TRY(group_rows_to_host(m));
-    own.look = look(m);
-    find_bad(m, &own);
-    TRY(spmv_group_agree(m->group, host_alloc(m->ctx, ranks * (int64_t)sizeof *all, what, (void **)&all)));
+    struct group_facts own, *all = NULL;
+    st = find_own_facts(m, &own);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, ranks * (int64_t)sizeof *all, what, (void **)&all);
+    TRY(spmv_group_agree(m->group, st));
     TRY(group_gather_equal(m->group, &own, all, sizeof own));
     *facts = all[0];
     for (int r = 1; r < ranks; r++) {
@@ -110,6 +131,10 @@ struct search {
     char *seen; /* of all rows */
     int32_t *front, *found;
     int64_t fronts, founds, room;
+    /* own rows of the front */
+    int32_t *own;
+    int64_t *begin; /* and their entries: columns in a vector with room */
+    int32_t *col;
 };
 
 static int32_t number_at(const spmv_group_matrix *m, int32_t place)
@@ -121,23 +146,67 @@ static int32_t number_at(const spmv_group_matrix *m, int32_t place)
                                : h->ghost[h->before + own - m->own.rows];
 }
 
+/* The entries of own rows in GPU memory, to s->begin and s->col. */
+static spmv_status read_rows_there(const spmv_group_matrix *m, struct search *s, int64_t rows)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = m->ctx;
+    const spmv_csr *const a = &m->there;
+    int32_t *index = NULL, *packed = NULL;
+    int64_t *there = NULL, sum = 0;
+    TRY(context_alloc(ctx, rows * 4, (void **)&index));
+    TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&there));
+    TRY(spmv_upload(ctx, s->own, index, rows * 4));
+    const struct group_elements e = {index, rows, 1};
+    TRY(group_row_lengths_cuda(ctx, &e, a->row_ptr, a->row_ptr_bits, there));
+    TRY(spmv_download(ctx, there, s->begin, rows * 8));
+    for (int64_t i = 0; i <= rows; i++) {
+        const int64_t its = i < rows ? s->begin[i] : 0;
+        s->begin[i] = sum;
+        sum += its;
+    }
+    TRY(host_alloc(ctx, max_i64(1, sum) * 4, what, (void **)&s->col));
+    if (sum == 0)
+        goto done;
+    TRY(context_alloc(ctx, sum * 4, (void **)&packed));
+    TRY(spmv_upload(ctx, s->begin, there, rows * 8));
+    TRY(group_take_rows_cuda(ctx, &e, a->row_ptr, a->row_ptr_bits, there, a->col, packed));
+    TRY(spmv_download(ctx, packed, s->col, sum * 4));
+done:
+    context_free_all(ctx, index, there, packed);
+    return st;
+}
+
 /* Lists the rows beside own rows of the front, each once: at most PRECOND_BALL, which ends the
  * search. */
-static void step(const spmv_group_matrix *m, struct search *s)
+static spmv_status step(const spmv_group_matrix *m, struct search *s)
 {
+    spmv_status st = SPMV_OK;
+    const bool device = context_on_device(m->ctx);
+    int64_t rows = 0;
     s->founds = 0;
-    for (int64_t f = 0; f < s->fronts && s->founds < PRECOND_BALL; f++) {
+    for (int64_t f = 0; f < s->fronts; f++) {
         const int64_t i = s->front[f] - m->ranks.first_row;
-        if (i < 0 || i >= m->own.rows)
-            continue;
-        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1] && s->founds < PRECOND_BALL; k++) {
-            const int32_t column = number_at(m, m->col[k]);
+        if (i >= 0 && i < m->own.rows)
+            s->own[rows++] = (int32_t)i;
+    }
+    if (device && rows > 0)
+        TRY(read_rows_there(m, s, rows));
+    for (int64_t f = 0; f < rows; f++) {
+        const int64_t *const begin = device ? s->begin + f : m->row_ptr + s->own[f];
+        const int32_t *const col = device ? s->col : m->col;
+        for (int64_t k = begin[0]; k < begin[1] && s->founds < PRECOND_BALL; k++) {
+            const int32_t column = number_at(m, col[k]);
             if (s->seen[column] == 0) {
                 s->seen[column] = 2; /* others may find it too */
                 s->found[s->founds++] = column;
             }
         }
     }
+done:
+    host_free(s->col);
+    s->col = NULL;
+    return st;
 }
 
 /* Adds what all ranks have found. */
@@ -173,7 +242,7 @@ static spmv_status search_from(spmv_group_matrix *m, struct search *s, int64_t r
     s->fronts = 1;
     reached[0] = 1;
     while (s->fronts > 0 && end <= PRECOND_BALL && steps < PRECOND_BALL_STEPS) {
-        step(m, s);
+        TRY(spmv_group_agree(m->group, step(m, s)));
         TRY(join(m, s, counts, all));
         end += s->fronts;
         if (s->fronts > 0 && end <= PRECOND_BALL)
@@ -200,12 +269,16 @@ spmv_status group_find_ball(void *matrix, struct precond_ball *ball)
     if (st == SPMV_OK)
         st = host_alloc(m->ctx, s.room * 4, what, (void **)&all);
     if (st == SPMV_OK)
+        st = host_alloc(m->ctx, s.room * 4, what, (void **)&s.own);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, (s.room + 1) * 8, what, (void **)&s.begin);
+    if (st == SPMV_OK)
         st = host_alloc(m->ctx, (2 * ranks + 1) * 8, what, (void **)&counts);
     TRY(spmv_group_agree(m->group, st));
     TRY(search_from(m, &s, 0, counts, all, ball));
     if (ball->ended && ball->rows < rows / 2)
         TRY(search_from(m, &s, rows / 2, counts, all, ball));
 done:
-    host_free_all(s.seen, s.front, s.found, counts, all);
+    host_free_all(s.seen, s.front, s.found, s.own, s.begin, counts, all);
     return st;
 }

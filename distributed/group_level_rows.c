@@ -80,7 +80,7 @@ static spmv_status find_lengths(struct moving *m, int64_t *length)
     }
     TRY(context_alloc(ctx, (h->count + 1) * 8, (void **)&m->there));
     if (h->count > 0) {
-        TRY(group_row_lengths_cuda(ctx, &e, row_ptr, m->there));
+        TRY(group_row_lengths_cuda(ctx, &e, row_ptr, 64, m->there));
         TRY(spmv_download(ctx, m->there, length, h->count * 8));
     }
 done:
@@ -196,7 +196,7 @@ static spmv_status send_entries(const struct moving *m, const void *array, int64
                    (size_t)((m->begin[i + 1] - m->begin[i]) * size));
     } else if (count > 0) {
         TRY(context_alloc(ctx, count * size, &there));
-        TRY(group_take_rows_cuda(ctx, &e, row_ptr, m->there, array, there));
+        TRY(group_take_rows_cuda(ctx, &e, row_ptr, 64, m->there, array, there));
         TRY(spmv_download(ctx, there, packed, count * size));
     }
     if (m->places && array == m->own->col)

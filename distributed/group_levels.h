@@ -49,11 +49,11 @@ spmv_status group_take_elements_cuda(spmv_context *ctx, const struct group_eleme
 spmv_status group_put_elements_cuda(spmv_context *ctx, const struct group_elements *e, const void *packed, void *array)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
-/* length_i = entries of row index_i. The entries of these rows, of an array, one row after the other from place
+/* length_i = entries of row index_i; bits: of an offset. The entries of these rows, of an array, one row after the other from place
  * begin_i on. */
-spmv_status group_row_lengths_cuda(spmv_context *ctx, const struct group_elements *e, const int64_t *row_ptr,
+spmv_status group_row_lengths_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr, int bits,
                                    int64_t *length) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status group_take_rows_cuda(spmv_context *ctx, const struct group_elements *e, const int64_t *row_ptr,
+spmv_status group_take_rows_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr, int bits,
                                  const int64_t *begin, const void *array, void *packed) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Entries of own rows: those whose columns `first` to `end` - 1 this rank owns, and the others. */

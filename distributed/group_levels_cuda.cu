@@ -24,17 +24,20 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
-__global__ void __launch_bounds__(block_threads) row_lengths(group_elements e, const int64_t *row_ptr, int64_t *length)
+template <typename Offset>
+__global__ void __launch_bounds__(block_threads) row_lengths(group_elements e, const Offset *row_ptr, int64_t *length)
 {
-    for_each(e.count, [=](int64_t i) { length[i] = row_ptr[e.index[i] + (int64_t)1] - row_ptr[e.index[i]]; });
+    for_each(e.count,
+             [=](int64_t i) { length[i] = (int64_t)row_ptr[e.index[i] + (int64_t)1] - (int64_t)row_ptr[e.index[i]]; });
 }
 
+template <typename Offset>
 __global__ void __launch_bounds__(block_threads)
-    take_rows(group_elements e, const int64_t *row_ptr, const int64_t *begin, const int32_t *from, int32_t *to)
+    take_rows(group_elements e, const Offset *row_ptr, const int64_t *begin, const int32_t *from, int32_t *to)
 {
     for_each(e.count * ROW_LANES, [=](int64_t k) {
-        const int64_t i = k / ROW_LANES, first = row_ptr[e.index[i]] * e.words;
-        const int64_t words = row_ptr[e.index[i] + (int64_t)1] * e.words - first;
+        const int64_t i = k / ROW_LANES, first = (int64_t)row_ptr[e.index[i]] * e.words;
+        const int64_t words = (int64_t)row_ptr[e.index[i] + (int64_t)1] * e.words - first;
         for (int64_t w = k % ROW_LANES; w < words; w += ROW_LANES)
             to[begin[i] * e.words + w] = from[first + w];
     });
@@ -99,21 +102,29 @@ extern "C" spmv_status group_put_elements_cuda(spmv_context *ctx, const struct g
     return run_move(ctx, *e, packed, array, true);
 }
 
-extern "C" spmv_status group_row_lengths_cuda(spmv_context *ctx, const struct group_elements *e, const int64_t *row_ptr,
-                                              int64_t *length)
+extern "C" spmv_status group_row_lengths_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr,
+                                              int bits, int64_t *length)
 {
     return on_device(ctx, [&] {
-        return launch(ctx, "group row lengths", grid_for(e->count, block_threads), block_threads, row_lengths, *e,
-                      row_ptr, length);
+        const int grid = grid_for(e->count, block_threads);
+        if (bits == 32)
+            return launch(ctx, "group row lengths", grid, block_threads, row_lengths<int32_t>, *e,
+                          (const int32_t *)row_ptr, length);
+        return launch(ctx, "group row lengths", grid, block_threads, row_lengths<int64_t>, *e, (const int64_t *)row_ptr,
+                      length);
     });
 }
 
-extern "C" spmv_status group_take_rows_cuda(spmv_context *ctx, const struct group_elements *e, const int64_t *row_ptr,
-                                            const int64_t *begin, const void *array, void *packed)
+extern "C" spmv_status group_take_rows_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr,
+                                            int bits, const int64_t *begin, const void *array, void *packed)
 {
     return on_device(ctx, [&] {
-        return launch(ctx, "group rows", grid_for(e->count * ROW_LANES, block_threads), block_threads, take_rows, *e,
-                      row_ptr, begin, (const int32_t *)array, (int32_t *)packed);
+        const int grid = grid_for(e->count * ROW_LANES, block_threads);
+        if (bits == 32)
+            return launch(ctx, "group rows", grid, block_threads, take_rows<int32_t>, *e, (const int32_t *)row_ptr,
+                          begin, (const int32_t *)array, (int32_t *)packed);
+        return launch(ctx, "group rows", grid, block_threads, take_rows<int64_t>, *e, (const int64_t *)row_ptr, begin,
+                      (const int32_t *)array, (int32_t *)packed);
     });
 }
 

@@ -211,6 +211,20 @@ spmv_status precond_find_bad(spmv_context *ctx, const spmv_csr *a, int64_t *bad)
     return st;
 }
 
+spmv_status precond_look_at_rows(spmv_context *ctx, const spmv_csr *diagonal, const spmv_csr *rows, int64_t first,
+                                 struct precond_look *look, int64_t *bad, double *bad_value)
+{
+    struct precond_source source = {.a = diagonal};
+    *look = (struct precond_look){.smallest = INFINITY};
+    spmv_status st = take_diagonal_on_device(ctx, &source);
+    if (st == SPMV_OK && rows->rows > 0)
+        st = precond_look_cuda(ctx, rows, first, source.device_diagonal, look);
+    *bad = source.bad;
+    *bad_value = source.bad_value;
+    context_take_back(ctx, source.device_diagonal);
+    return st;
+}
+
 /* Sums the diagonal entries of each row. */
 static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *source)
 {

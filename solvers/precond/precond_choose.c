@@ -153,7 +153,7 @@ static spmv_status look_at(spmv_context *ctx, const struct precond_source *sourc
         return SPMV_OK;
     }
     if (source->device_diagonal != NULL)
-        return precond_look_cuda(ctx, source->a, source->device_diagonal, look);
+        return precond_look_cuda(ctx, source->a, 0, source->device_diagonal, look);
     *look = look_on_host(ctx, source);
     return SPMV_OK;
 }

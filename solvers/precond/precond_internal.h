@@ -181,6 +181,11 @@ spmv_status precond_source_read(spmv_context *ctx, const char *name, struct prec
  * finite; rows: none. Waits. */
 spmv_status precond_find_bad(spmv_context *ctx, const spmv_csr *a, int64_t *bad);
 
+/* What "auto" reads of rows on the device, whose diagonal entries are in columns first, first + 1, ..., and are
+ * a matrix by themselves; bad as in precond_find_bad, and that sum. Waits. */
+spmv_status precond_look_at_rows(spmv_context *ctx, const spmv_csr *diagonal, const spmv_csr *rows, int64_t first,
+                                 struct precond_look *look, int64_t *bad, double *bad_value);
+
 /* Allocates memory in the context, counted in m->bytes. */
 spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory);
 
