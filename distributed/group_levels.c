@@ -168,10 +168,30 @@ static spmv_status take_first(void *self, spmv_type type, struct rank_first *res
     }
     TRY(spmv_group_agree(first->group, st));
     TRY(complete(l, first));
+    l->has_matrix = true;
     *result = (struct rank_first){&l->halo, first->row_of_rank, first->chunk};
 done:
     if (st != SPMV_OK && l != NULL)
         close_level(&l->halo);
+    return st;
+}
+
+/* The rows and entries of all ranks, by which a method has its lanes. */
+static spmv_status count_all(spmv_group_matrix *m, const struct rank_rows *rows)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = ranks_of(m);
+    const int64_t own[] = {rows->rows, rows->nnz};
+    int64_t *all = NULL;
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof own, what, (void **)&all));
+    TRY(group_gather_equal(m->group, own, all, sizeof own));
+    m->ranks.rows = m->ranks.nnz = 0;
+    for (int r = 0; r < ranks; r++) {
+        m->ranks.rows += all[2 * r];
+        m->ranks.nnz += all[2 * r + 1];
+    }
+done:
+    host_free(all);
     return st;
 }
 
@@ -194,6 +214,7 @@ static spmv_status open_level(void *self, const struct rank_rows *rows, struct r
     }
     TRY(group_halo_prepare(&l->m));
     TRY(complete(l, first));
+    TRY(count_all(&l->m, rows));
     if (rows->row_ptr == NULL) /* for `spread` */
         TRY(open_exchange(l));
     *halo = &l->halo;
@@ -215,8 +236,8 @@ static spmv_status make_plan(const struct rank_halo *halo, const spmv_csr *own, 
     spmv_plan_options o = *options;
     spmv_csr view = *own;
     view.cols = halo->room + halo->own + halo->after;
-    if (context_on_device(l->m.ctx) && o.method == NULL)
-        o.method = "vector"; /* its bits depend on the row alone */
+    if (context_on_device(l->m.ctx) && o.method == NULL) /* their bits depend on the row alone */
+        o.method = l->has_matrix && l->first->method != NULL && own->nnz > 0 ? l->first->method : "vector";
     TRY(open_exchange(l));
     TRY(plan_create_for_rank(l->m.ctx, &view, &o, &l->m.ranks, plan));
 done:

@@ -12,6 +12,7 @@ struct level {
     struct rank_halo halo; /* the first member */
     spmv_group_matrix m;
     spmv_group_matrix *first;                /* whose list has it */
+    bool has_matrix;                         /* of the columns of `first` */
     bool opened;                             /* the exchange of vectors */
     struct transport_parcel *send, *receive; /* of set-ups */
 };
