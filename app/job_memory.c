@@ -100,8 +100,9 @@ static int64_t of_multiplying(const struct work *w)
 /* Preconditioners that grow with the entries: the factors of ic0 and their transposes during
  * set-up; the envelope of cholesky, at most 10 times the entries; the scaled values of fsai, and for
  * each row some 16 entries of its factor in f64, in f32, in a plan and in the transposed plan; the
- * levels of amg, which auto takes with near-null-space vectors or coordinates. The others store a few numbers per row, and so
- * does what auto falls back on. */
+ * levels of amg, which auto takes with near-null-space vectors or coordinates; the factors of isai in
+ * f64 and in f32, and their inverses. The others store a few numbers per row, and so does what auto
+ * falls back on. */
 static int64_t of_preconditioner(const struct work *w)
 {
     const char *const name = w->o->precond;
@@ -112,6 +113,8 @@ static int64_t of_preconditioner(const struct work *w)
         return plus(times(entries, 24), times(w->rows, 64));
     if (strcmp(name, "cholesky") == 0)
         return plus(times(entries, 80), times(w->rows, 64));
+    if (strcmp(name, "isai") == 0)
+        return plus(times(entries, 64), times(w->rows, 64));
     if (strcmp(name, "fsai") == 0)
         return plus(times(w->entries, 8), times(w->rows, 16 * (12 + 4 + 8 + 8)));
     if (strcmp(name, "all") == 0)

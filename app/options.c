@@ -149,9 +149,11 @@ static const struct row rows[] = {
              "row for each node and 2 or 3 columns (default: none)"},
     {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg ", .commands = IN_SOLVE,
      .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: found)"},
-    {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg fsai ", .commands = IN_SOLVE,
-     .help = "chebyshev: products with A of an application (default: 4); amg: products of a smoother, from 1 "
-             "(default: 2 or 3, by level and matrix); fsai: steps of the search for a pattern, up to 8 (default: 8)"},
+    {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg fsai isai ", .commands = IN_SOLVE,
+     .help =
+         "chebyshev: products with A of an application (default: 4); amg: products of a smoother, from 1 "
+         "(default: 2 or 3, by level and matrix); fsai: steps of the search for a pattern, up to 8 (default: 8); isai: "
+         "steps of refinement, up to 8 (default: 2; with cg and minres 1)"},
     {"drop", .argument = "NUMBER", BOUNDED(drop, 0, 1), .of = "ilut ", .commands = IN_SOLVE,
      .help = "ilut: drop entries below this times the mean of their row (default: 1e-4)"},
     {"fill", .argument = "NUMBER", BOUNDED(fill, 1, 1000000), .of = "cholesky ilut ", .commands = IN_SOLVE,

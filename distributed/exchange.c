@@ -141,6 +141,7 @@ spmv_status exchange_open(spmv_group_matrix *m, const char *name)
         return st;
     m->ranks.queue_sum = m->exchange.kind != NULL ? exchange_sum : NULL;
     m->ranks.queue_parts = m->exchange.kind != NULL && m->group->transport.ranks == 1 ? exchange_chunk_parts : NULL;
+    m->ranks.queue_step_sums = m->exchange.kind != NULL ? exchange_step_sums : NULL;
     m->ranks.let_wait = exchange_let_wait;
     m->ranks.await = exchange_await;
     m->ranks.view = exchange_view_of(m);
@@ -299,7 +300,7 @@ static spmv_status chunk_parts(spmv_group_matrix *m, spmv_type type, const struc
 
 spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows, void *parts)
 {
-    return chunk_parts(matrix, type, &(const struct exchange_parts){numbers, 1, tile_rows}, parts);
+    return chunk_parts(matrix, type, &(const struct exchange_parts){numbers, 1, tile_rows, NULL}, parts);
 }
 
 /* With one rank: the parts of its chunks are all parts. */
@@ -315,24 +316,39 @@ done:
     return st;
 }
 
-spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t tile_rows, void *to)
+/* With several ranks. */
+static spmv_status sum_all(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *to)
 {
     spmv_status st = SPMV_OK;
-    spmv_group_matrix *m = matrix;
     const struct exchange *e = &m->exchange;
-    const struct exchange_parts parts = {numbers, sums, tile_rows};
-    if (m->group->transport.ranks == 1)
-        return sum_alone(m, type, &parts, to);
     if (e->is_free)
-        return e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH | EXCHANGE_COLLECT);
+        return e->kind->sum(m, type, parts, to, EXCHANGE_PUBLISH | EXCHANGE_COLLECT);
     const double begin = monotonic_seconds();
-    TRY(e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH));
+    TRY(e->kind->sum(m, type, parts, to, EXCHANGE_PUBLISH));
     TRY(meet(m));
-    TRY(e->kind->sum(m, type, &parts, to, EXCHANGE_COLLECT));
+    TRY(e->kind->sum(m, type, parts, to, EXCHANGE_COLLECT));
     TRY(exchange_await(m, NULL));
 done:
     m->seconds += monotonic_seconds() - begin;
     return st;
+}
+
+spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t tile_rows, void *to)
+{
+    spmv_group_matrix *m = matrix;
+    const struct exchange_parts parts = {numbers, sums, tile_rows, NULL};
+    return m->group->transport.ranks == 1 ? sum_alone(m, type, &parts, to) : sum_all(m, type, &parts, to);
+}
+
+spmv_status exchange_step_sums(void *matrix, spmv_type type, const struct plan_step_parts *step, void *sums)
+{
+    spmv_group_matrix *m = matrix;
+    const struct exchange_parts parts = {NULL, EXCHANGE_SUMS, PLAN_TILE_ROWS, step};
+    const struct exchange_view own = {.chunk = m->context_chunk, .chunks = m->ranks.chunks};
+    if (m->group->transport.ranks == 1)
+        return exchange_sum_cuda(m->ctx, type, &own, &parts, sums, EXCHANGE_PUBLISH);
+    return sums == NULL ? m->exchange.kind->sum(m, type, &parts, NULL, EXCHANGE_PUBLISH)
+                        : sum_all(m, type, &parts, sums);
 }
 
 /* ------------------------------------------------------------- kernels that exchange by themselves */
@@ -346,7 +362,7 @@ const struct exchange_view *exchange_view_of(const spmv_group_matrix *m)
 spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows)
 {
     spmv_group_matrix *m = matrix;
-    return m->exchange.kind->sum(m, type, &(const struct exchange_parts){numbers, 1, tile_rows}, NULL,
+    return m->exchange.kind->sum(m, type, &(const struct exchange_parts){numbers, 1, tile_rows, NULL}, NULL,
                                  EXCHANGE_PUBLISH);
 }
 

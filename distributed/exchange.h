@@ -32,8 +32,9 @@ struct exchange_parts {
     int sums; /* at most EXCHANGE_SUMS */
     /* a tile is this many rows, and chunks begin at multiples of it; 0: a tile is a chunk */
     int64_t tile_rows;
+    const struct plan_step_parts *step; /* NULL, or the four sums of a step in place of numbers */
 };
-enum { EXCHANGE_SUMS = 2 };
+enum { EXCHANGE_SUMS = 4 };
 
 enum { EXCHANGE_PUBLISH = 1, EXCHANGE_COLLECT = 2 };
 
@@ -92,6 +93,7 @@ spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbe
 bool exchange_let_wait(void *matrix, bool free);
 spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows);
 spmv_status exchange_publish_dot(void *matrix, spmv_type type, const void *a, const void *b);
+spmv_status exchange_step_sums(void *matrix, spmv_type type, const struct plan_step_parts *step, void *sums);
 spmv_status exchange_take_sent(void *matrix, void *x);
 spmv_status exchange_meet(void *matrix);
 const struct exchange_view *exchange_view_of(const spmv_group_matrix *m);

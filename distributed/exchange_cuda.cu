@@ -15,6 +15,7 @@
 
 extern "C" {
 #include "distributed/exchange_cuda.h"
+#include "product/plan_internal.h"
 }
 
 namespace
@@ -111,17 +112,23 @@ __device__ Part sum_tiles(const exchange_view &v, const Part *tile, int64_t tile
 {
     const int64_t first = tile_from(tile_rows, v.chunk[c], c), end = tile_from(tile_rows, v.chunk[c + 1], c + 1);
     Part sum = Part();
-    for (int64_t u = first + threadIdx.x % warp_lanes; u < end; u += warp_lanes)
+    for (int64_t u = first + threadIdx.x % warp_lanes; u < end && tile != nullptr; u += warp_lanes)
         sum += tile[u];
     return part_sums::broadcast(warp_sum(sum, warp_lanes));
 }
 
-/* A part of two sums. */
-template <typename T> struct two_of {
-    using type = spmv_c128;
-};
-template <> struct two_of<float> {
-    using type = spmv_c64;
+/* What a step leaves on the device (struct plan_step_parts). */
+template <typename T> struct step_parts {
+    const part_sums::two<T> *squares; /* of each chunk */
+    const T *dot, *products;          /* of each tile */
+    int64_t tile_rows;
+    const int *stop;
+
+    __device__ part_sums::step_sums<T> of_chunk(const exchange_view &v, int64_t c) const
+    {
+        const T pq = sum_tiles(v, dot, tile_rows, c), qq = sum_tiles(v, products, tile_rows, c);
+        return {squares[c], {pq, qq}};
+    }
 };
 
 /* Adds the parts of each own chunk's tiles, a warp for each chunk, and hands on the chunk's part, of one or
@@ -159,6 +166,47 @@ __global__ void __launch_bounds__(BLOCK)
     if (threadIdx.x == 0) {
         *sums = all;
         v.counters->sums = number; /* the parts of the other blocks are here, so these have read it */
+    }
+}
+
+/* The same for the sums of a step. Without COLLECT a kernel of the step collects. With `stop`, nothing is published
+ * after the end of the solve, since another rank may still read the sums that ended it. */
+template <typename T>
+__global__ void __launch_bounds__(BLOCK)
+    sum_step(exchange_view v, step_parts<T> parts, part_sums::step_sums<T> *sums, int phases)
+{
+    using sums_of = part_sums::step_sums<T>;
+    begin_in_turn();
+    const bool collects = (phases & EXCHANGE_COLLECT) != 0, alone = v.boards == nullptr;
+    if (parts.stop != nullptr && *parts.stop != 0)
+        return;
+    const unsigned number = alone ? 0 : v.counters->sums + 1;
+    for (int64_t c = (int64_t)blockIdx.x * WARPS + threadIdx.x / warp_lanes;
+         c < v.chunks && (phases & EXCHANGE_PUBLISH) != 0; c += (int64_t)gridDim.x * WARPS) {
+        const sums_of of_chunk = parts.of_chunk(v, c);
+        if (!alone)
+            exchanging::publish(v, c, of_chunk, number);
+        else if (threadIdx.x % warp_lanes == 0 && v.own_stride == 0)
+            sums[c] = of_chunk;
+        else if (threadIdx.x % warp_lanes == 0) {
+            T *const to = (T *)v.own_parts + c;
+            to[0] = of_chunk.squares.re;
+            to[v.own_stride] = of_chunk.squares.im;
+            to[2 * v.own_stride] = of_chunk.products.re;
+            to[3 * v.own_stride] = of_chunk.products.im;
+        }
+    }
+    if (alone || blockIdx.x != gridDim.x - 1)
+        return;
+    if (!collects) {
+        if (threadIdx.x == 0)
+            v.counters->begun = number; /* no block of this kernel reads it */
+        return;
+    }
+    const sums_of all = exchanging::collect<sums_of>(v, number);
+    if (threadIdx.x == 0) {
+        *sums = all;
+        v.counters->sums = number;
     }
 }
 
@@ -217,12 +265,19 @@ extern "C" spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, cons
     const int blocks = (phases & EXCHANGE_PUBLISH) != 0 ? blocks_for(view->chunks, WARPS) : 1;
     return of_type(ctx, type, [&](auto of) {
         using T = decltype(of);
+        if (parts->step != nullptr) {
+            const plan_step_parts &p = *parts->step;
+            const step_parts<T> of_step = {(const part_sums::two<T> *)p.squares, (const T *)p.dot,
+                                           (const T *)p.products, parts->tile_rows, p.stop};
+            return launch_early(ctx, "group step sums", blocks, BLOCK, sum_step<T>, *view, of_step,
+                                (part_sums::step_sums<T> *)sums, phases);
+        }
         const auto queue = [&](auto part) {
             using Part = decltype(part);
             return launch_early(ctx, "group sum", blocks, BLOCK, sum<T, Part>, *view, (const Part *)parts->numbers,
                                 parts->tile_rows, (Part *)sums, phases);
         };
-        return parts->sums == 1 ? queue(T()) : queue(typename two_of<T>::type());
+        return parts->sums == 1 ? queue(T()) : queue(part_sums::two<T>());
     });
 }
 

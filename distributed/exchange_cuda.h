@@ -25,7 +25,8 @@ spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, const struct e
 spmv_status exchange_pack_cuda(spmv_context *ctx, spmv_type type, const int32_t *index, int64_t count, const void *x,
                                void *packed);
 
-/* The phases PUBLISH and COLLECT of struct exchange_kind. COLLECT needs boards. */
+/* The phases PUBLISH and COLLECT of struct exchange_kind. COLLECT needs boards. The sums of a step
+ * without boards, and with own_stride 0: those of each chunk, one after the other, go to `sums`. */
 spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view,
                               const struct exchange_parts *parts, void *sums, int phases);
 

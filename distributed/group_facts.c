@@ -32,9 +32,9 @@ static double diagonal_of(const spmv_group_matrix *m, int64_t i)
 static struct precond_look look(const spmv_group_matrix *m)
 {
     double heaviest = 0, smallest = INFINITY, largest = 0;
-    int64_t beside = 0, positive = 0, mixed = 0, balanced = 0;
+    int64_t beside = 0, positive = 0, mixed = 0, balanced = 0, weights = 0;
 #pragma omp parallel for schedule(static) num_threads(host_team(m->ctx, m->own.nnz))                                   \
-    reduction(max : heaviest, largest) reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced)
+    reduction(max : heaviest, largest) reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, weights)
     for (int64_t i = 0; i < m->own.rows; i++) {
         const double diagonal = diagonal_of(m, i);
         struct precond_row row = {0};
@@ -45,6 +45,7 @@ static struct precond_look look(const spmv_group_matrix *m)
         positive += row.positive;
         mixed += precond_row_is_mixed(&row, diagonal);
         balanced += precond_row_is_balanced(&row, diagonal);
+        weights += precond_weight(row.sum / diagonal);
         if (row.sum > heaviest * diagonal)
             heaviest = row.sum / diagonal;
         smallest = diagonal < smallest ? diagonal : smallest;
@@ -56,7 +57,8 @@ static struct precond_look look(const spmv_group_matrix *m)
                                  .beside = beside,
                                  .positive = positive,
                                  .mixed = mixed,
-                                 .balanced = balanced};
+                                 .balanced = balanced,
+                                 .weights = weights};
 }
 
 /* The first row of the whole matrix whose diagonal entry is not positive, or not finite. */
@@ -84,8 +86,9 @@ static spmv_status find_own_facts(spmv_group_matrix *m, struct group_facts *own)
         TRY(precond_look_at_rows(m->ctx, &diagonal, &m->there, m->halo.room, &own->look, &bad, &own->bad_value));
         own->bad = bad < m->own.rows ? m->ranks.first_row + bad : INT64_MAX;
     } else {
-        own->look = look(m);
         find_bad(m, own);
+        if (own->bad == INT64_MAX)
+            own->look = look(m);
     }
 done:
     group_arrays_release(m->ctx, &arrays);
@@ -113,6 +116,7 @@ spmv_status group_find_facts(spmv_group_matrix *m, struct group_facts *facts)
         to->positive += its->positive;
         to->mixed += its->mixed;
         to->balanced += its->balanced;
+        to->weights += its->weights;
         if (facts->bad == INT64_MAX && all[r].bad != INT64_MAX) {
             facts->bad = all[r].bad;
             facts->bad_value = all[r].bad_value;

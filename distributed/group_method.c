@@ -68,6 +68,7 @@ spmv_status group_choose_method(spmv_group_matrix *m, const char *name, int comp
                          "spmv_group_matrix_create: method slices needs columns that ascend strictly in each row"));
     m->group->settled = false;
     m->method = slices ? "slices" : method_of(m, &all, compression);
+    m->ranks.leaves_parts = strcmp(m->method, "slices") == 0;
     if (m->own.nnz == 0) /* it has no slices */
         m->method = "vector";
 done:

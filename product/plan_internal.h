@@ -32,6 +32,15 @@ enum {
  * them, is up to the method. EDGE: the others. */
 enum plan_subset { PLAN_ALL, PLAN_INNER, PLAN_EDGE };
 
+/* The sums that a step of conjugate gradients with one vector kernel begins with, on a GPU. All arrays are
+ * in the context's memory. */
+struct plan_step_parts {
+    const void *squares;        /* of each chunk two numbers: the parts of r'r and r'z */
+    const void *dot, *products; /* of each PLAN_TILE_ROWS rows one number: the parts of p'q, and of the squares of q
+                                   (plan_squares); NULL: 0 */
+    const int *stop;            /* NULL, or a flag: where it is not 0, nothing is sent */
+};
+
 /* For a plan of the rows that one of several ranks has (distributed/): the rank's part of the whole
  * matrix, and what all ranks do together. The functions named "together" are called by all ranks in
  * the same order.
@@ -77,6 +86,10 @@ struct plan_ranks {
      *   tile has tile_rows rows, 0: it is a chunk. NULL: sums pass through the host.
      * - queue_parts: NULL unless there is one rank: parts[c] = the sum of numbers[u] over the tiles u of
      *   chunk c. queue_sum adds these parts as sum_numbers does (part_sums.cuh).
+     * - queue_step_sums: together: four sums, two of squares, p'q and that of products, to one struct in the
+     *   context's memory. With queue_parts: those of each chunk. sums NULL, only with a view: own parts are
+     *   sent, and a kernel of the step collects them.
+     * - leaves_parts: the products of all ranks that have nonzeros leave parts (dot_parts).
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called
      *   before. What orders fetches: exchange_view.cuh. Nothing is allocated or freed. Returns
@@ -91,6 +104,8 @@ struct plan_ranks {
     const int64_t *context_chunk;
     spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t tile_rows, void *sums);
     spmv_status (*queue_parts)(void *self, spmv_type type, const void *numbers, int64_t tile_rows, void *parts);
+    spmv_status (*queue_step_sums)(void *self, spmv_type type, const struct plan_step_parts *parts, void *sums);
+    bool leaves_parts;
     bool (*let_wait)(void *self, bool free);
     spmv_status (*await)(void *self, void *event);
     const struct exchange_view *view;

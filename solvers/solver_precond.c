@@ -154,7 +154,8 @@ static bool is_one_of(const char *name, const char *const *list)
 static spmv_status make_unsymmetric(spmv_context *ctx, const char *name, const spmv_csr *a,
                                     const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
-    static const char *const factors[] = {"ilu0", "ilut", NULL}, *const diagonals[] = {"jacobi", "block-jacobi", NULL};
+    static const char *const factors[] = {"ilu0", "ilut", "isai", NULL};
+    static const char *const diagonals[] = {"jacobi", "block-jacobi", NULL};
     spmv_preconditioner_options o = *options;
     o.general = 1;
     const bool factor = is_one_of(name, factors);

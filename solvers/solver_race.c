@@ -77,6 +77,23 @@ static void merge_marks(struct judge *j)
     j->width *= 2;
 }
 
+/* Ahead in the digits that are right: so many times those of the other one; so far that the other one is not
+ * expected to end before. */
+static const double LEAD = 1.3, FAR_LEAD = 2.5;
+
+/* The digits at the first mark, of which the gain at the second one is taken for the whole. */
+static double digits_of(const struct judge *j, const double *gains)
+{
+    const double whole = j->gains[1], left = whole - gains[0];
+    return left > 0 ? log(whole / left) : INFINITY;
+}
+
+/* As many times the digits of the other one; 0: its error is the larger one. */
+static double lead_of(const struct judge *j)
+{
+    return j->gains[1] > j->against[1] ? digits_of(j, j->gains) / digits_of(j, j->against) : 0;
+}
+
 int judge_tell(int64_t iteration, double residual, void *user)
 {
     struct judge *const j = user;
@@ -87,6 +104,16 @@ int judge_tell(int64_t iteration, double residual, void *user)
     }
     if (iteration <= j->begin || j->stopped || !(tolerance_of(j) > 0))
         return j->stopped;
+    for (int i = 0; i < JUDGE_GAINS; i++)
+        if (iteration - j->begin == j->at[i])
+            j->gains[i] = j->gain;
+    if (j->against != NULL && iteration - j->begin == j->at[1]) {
+        const double lead = lead_of(j);
+        j->behind = j->stopped = !(lead >= LEAD);
+        j->most = lead >= FAR_LEAD ? INFINITY : j->most;
+        if (j->stopped)
+            return 1;
+    }
     j->lowest = fmin(j->lowest, residual);
     if ((iteration - j->begin) % j->width != 0)
         return 0;
@@ -115,6 +142,7 @@ struct runner {
     struct precond_cost cost;
     double spent, left; /* work; left: by the last verdict */
     int64_t iterations;
+    bool behind; /* it was stopped because of the energy norm of its error */
 };
 
 /* On a GPU, the first set-up of multigrid in a process loads its kernels: microseconds, a part of that. Whether
@@ -168,29 +196,42 @@ static int64_t iterations_of(double work, const struct precond_cost *of)
     return max_i64(FEWEST, (int64_t)fmin(0x1p50, ceil(work / of->step)));
 }
 
-/* One turn: until the end, or until so much work is done and more than `most` is predicted to be left. */
-static spmv_status turn(struct chain *c, struct runner *r, double work, double most, bool *stopped)
+/* The judge of a turn: until the end, or until so much work is done and more than `most` is predicted to be left. */
+static struct judge judge_for(const struct chain *c, const struct runner *r, double work, double most)
 {
-    spmv_solver *const s = c->s;
-    const int64_t before = solver_iterations(c);
-    struct judge judge = judge_of(s->options.on_iteration, s->options.user, c->result, before,
+    const spmv_solver_options *const o = &c->s->options;
+    struct judge judge = judge_of(o->on_iteration, o->user, c->result, solver_iterations(c),
                                   iterations_of(work, &r->cost), most / r->cost.step);
     judge.columns = c->columns;
-    c->judge = &judge;
-    const spmv_status st = solver_run(c, r->solver, *r->precond, c->most - before);
+    return judge;
+}
+
+static spmv_status take_turn(struct chain *c, struct runner *r, struct judge *judge, bool *stopped)
+{
+    c->judge = judge;
+    const spmv_status st = solver_run(c, r->solver, *r->precond, c->most - judge->begin);
     c->judge = NULL;
-    *stopped = judge.stopped && st == SPMV_CANCELLED;
-    r->spent += (double)(solver_iterations(c) - before) * r->cost.step;
-    r->iterations += solver_iterations(c) - before;
-    r->left = judge.left * r->cost.step;
+    *stopped = judge->stopped && st == SPMV_CANCELLED;
+    r->spent += (double)(solver_iterations(c) - judge->begin) * r->cost.step;
+    r->iterations += solver_iterations(c) - judge->begin;
+    r->left = judge->left * r->cost.step;
+    r->behind = judge->behind;
     return st;
+}
+
+static spmv_status turn(struct chain *c, struct runner *r, double work, double most, bool *stopped)
+{
+    struct judge judge = judge_for(c, r, work, most);
+    return take_turn(c, r, &judge, stopped);
 }
 
 /* "about 900 iterations", for a reason. */
 static void write_left(const struct runner *r, char text[64])
 {
     const double left = r->left / r->cost.step;
-    if (left < 1e6)
+    if (r->behind)
+        snprintf(text, 64, "the error was larger");
+    else if (left < 1e6)
         snprintf(text, 64, "about %.2g were left", fmax(left, 1));
     else
         snprintf(text, 64, "the residual did not fall");
@@ -259,29 +300,137 @@ enum { TURNS = 4 };
 /* On a GPU, nothing else than jacobi is left where factors are refused. */
 enum { PACE_ON_DEVICE = 4 };
 
-/* Makes the rival. Incomplete factors may take as much work as the table of costs says, unless they were
- * already refused for that: if ilu0 stands in for them. A complete one may take as much as the first is predicted
- * to need, or if it makes no progress four times what it has done. */
-static spmv_status make_rival(spmv_solver *s, const struct runner *first, const struct runner *r)
+/* Whether multigrid stands in for a factor that was given up, and is the rival now. */
+static bool was_given_up(const struct runner *first, const struct runner *rival)
+{
+    return strcmp(first->name, "amg") == 0 && strcmp(rival->name, "ilut") == 0;
+}
+
+/* The most work of making the rival; 0: any. Incomplete factors may take as much as the table of costs says, unless
+ * they were already refused for that: if ilu0 stands in for them. A complete one, and one that was given up for
+ * multigrid, may take as much as the first is predicted to need, or if it makes no progress four times what it has
+ * done. */
+static int64_t most_work(const spmv_solver *s, const struct runner *first, const struct runner *rival)
 {
     const double most = isfinite(first->left) ? first->left : 4 * first->spent;
-    const bool refused = strcmp(precond_name(s->precond), "ilu0") == 0;
+    const int64_t as_much = (int64_t)fmin(0x1p62, precond_products(&s->a, most));
+    const int64_t work = precond_factor_work(&s->a) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
+    if (strcmp(rival->name, "cholesky") == 0)
+        return as_much;
+    if (was_given_up(first, rival))
+        return max_i64(work, as_much);
+    return rival->solver == &krylov_gmres && strcmp(first->name, "ilu0") != 0 ? work : 0;
+}
+
+static spmv_status make_rival(spmv_solver *s, const struct runner *first, const struct runner *r)
+{
     if (s->rival != NULL)
         return SPMV_OK;
-    const int64_t work = precond_factor_work(&s->a) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
-    if (strcmp(r->name, "cholesky") == 0)
-        context_pace(s->ctx, (int64_t)fmin(0x1p62, precond_products(&s->a, most)));
-    else
-        context_pace(s->ctx, r->solver == &krylov_gmres && !refused ? work : 0);
+    context_pace(s->ctx, most_work(s, first, r));
     const spmv_status st = solver_make_precond(s, r->solver, r->name, &s->rival);
     context_pace(s->ctx, 0);
     return st;
 }
 
-static spmv_status run_to_the_end(struct chain *c, const struct runner *r)
+static spmv_status run_to_the_end(struct chain *c, struct runner *r)
 {
-    return solver_run_share(c, r->solver, *r->precond);
+    const int64_t before = solver_iterations(c);
+    const spmv_status st = solver_run_share(c, r->solver, *r->precond);
+    r->iterations += solver_iterations(c) - before;
+    return st;
 }
+
+/* ------------------------------------------------------------- by energy */
+
+/* Conjugate gradients on the host with jacobi, against ic0. Where errors are not smooth, residuals stay on a
+ * plateau for hundreds of iterations, and predict nothing. But the energy norm of the error falls in every step,
+ * by sums that the solver has anyway. So both solve from the same x, for the work of some set-ups of the rival; it
+ * goes on if it is then clearly ahead, and once more, if it does not end in some times that work and is not
+ * predicted to end soon, the first one takes over for good. That costs at most some ten set-ups of a factor. Source of
+ * the norm: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", Journal of
+ * Research of the National Bureau of Standards 49, 1952, theorem 6:1. */
+enum { ENERGY_SETUPS = 4, ENERGY_TURN = 4 };
+
+static bool is_by_energy(const struct chain *c, const struct runner *first, const struct runner *rival)
+{
+    return !context_on_device(c->s->ctx) && first->solver == &krylov_cg && first->cost.setup == 0 &&
+           strcmp(rival->name, "ic0") == 0;
+}
+
+/* The iterations at which gains are compared. */
+static void set_marks(struct judge *judge, const struct runner *r, double work)
+{
+    judge->at[0] = iterations_of(0.75 * work - r->cost.setup, &r->cost);
+    judge->at[1] = iterations_of(work - r->cost.setup, &r->cost);
+}
+
+static spmv_status copy_x(const struct chain *c, const void *from, void *to)
+{
+    spmv_plan_info info;
+    spmv_status st = SPMV_OK;
+    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
+    TRY(spmv_map(c->s->ctx, SPMV_MAP_COPY, type_part(info.type), from, to,
+                 info.rows * c->columns * type_parts(info.type)));
+done:
+    return st;
+}
+
+/* The turn of the rival, from 0. kept: memory for the x of the first one, from which that goes on, unless the other
+ * x has the smaller error. */
+static spmv_status energy_turn(struct chain *c, const struct judge *of_first, struct runner *rival, double work,
+                               void *kept, bool *stopped)
+{
+    spmv_status st = SPMV_OK;
+    TRY(copy_x(c, c->x, kept));
+    c->zero_start = true;
+    struct judge judge = judge_for(c, rival, ENERGY_TURN * work, ENERGY_TURN * work);
+    set_marks(&judge, rival, work);
+    judge.against = of_first->gains;
+    st = take_turn(c, rival, &judge, stopped);
+    *stopped = *stopped || solver_may_follow(c->s, st);
+    if (*stopped && !(judge.gain > of_first->gain)) {
+        const spmv_status copied = copy_x(c, kept, c->x);
+        st = copied != SPMV_OK ? copied : st;
+    }
+done:
+    return st;
+}
+
+static spmv_status race_by_energy(struct chain *c, struct runner *first, struct runner *rival)
+{
+    spmv_solver *const s = c->s;
+    const double work = ENERGY_SETUPS * rival->cost.setup;
+    bool stopped = false;
+    void *kept = NULL;
+    spmv_plan_info info;
+    struct judge judge = judge_for(c, first, work, precond_cost_of_all(&rival->cost));
+    set_marks(&judge, first, work);
+    spmv_status st = take_turn(c, first, &judge, &stopped);
+    if (!stopped || solver_iterations(c) >= c->most)
+        return stopped ? solver_fail_limit(c) : st;
+    st = make_rival(s, first, rival);
+    if (st == SPMV_CANCELLED)
+        return st;
+    if (st == SPMV_OK)
+        st = spmv_plan_describe(c->plan, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = context_lend(s->ctx, info.rows * c->columns * (int64_t)spmv_type_size(info.type), &kept);
+    if (st != SPMV_OK) { /* there is no other one */
+        s->settled = true;
+        return run_to_the_end(c, first);
+    }
+    st = energy_turn(c, &judge, rival, work, kept, &stopped);
+    context_take_back(s->ctx, kept);
+    if (stopped && solver_iterations(c) >= c->most)
+        return solver_fail_limit(c);
+    if (stopped)
+        st = run_to_the_end(c, first);
+    if (st == SPMV_OK)
+        settle(s, stopped ? first : rival, stopped ? rival : first);
+    return st;
+}
+
+/* ------------------------------------------------------------- by residuals */
 
 spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
 {
@@ -291,6 +440,8 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     struct runner *const first = runner, *const rival = runner + 1, *now = first, *other = rival;
     bool stopped = false;
     now->spent = now->cost.setup;
+    if (is_by_energy(c, first, rival))
+        return c->from_zero ? race_by_energy(c, first, rival) : run_to_the_end(c, first);
     /* what is expected to end soon, or before the other one, is not stopped before */
     const double least = fmax(now->cost.setup, other->cost.setup);
     const double expected = now->cost.setup == 0 ? precond_cost_of_all(&now->cost) : precond_cost_of_all(&other->cost);
@@ -301,6 +452,14 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     if (!stopped)
         return st;
     spmv_status made = make_rival(s, first, rival);
+    /* again with more work, as long as the first one makes no progress */
+    while (made == SPMV_ERROR_LIMIT && was_given_up(first, rival) &&
+           most_work(s, first, rival) < precond_most_work(&s->a) && solver_iterations(c) < c->most) {
+        st = turn(c, first, first->spent, most, &stopped);
+        if (!stopped)
+            return st;
+        made = make_rival(s, first, rival);
+    }
     const char *const spare = precond_spare(s->precond);
     if (made != SPMV_OK && made != SPMV_CANCELLED && spare != NULL && strcmp(spare, rival->name) != 0) {
         *rival = runner_of(c, solver, spare, &s->rival);

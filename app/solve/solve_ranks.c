@@ -25,7 +25,7 @@ const char *job_refuse_ranks(const struct options *o)
         return "--plot is not supported on several ranks; --history writes the residuals";
     if (strcmp(o->precond, "all") == 0)
         return "the preconditioners of several ranks are none, jacobi, chebyshev and amg, and of each rank's own block "
-               "ic0, cholesky, ilu0, fsai and block-jacobi";
+               "ic0, cholesky, ilu0, fsai, isai and block-jacobi";
     return NULL;
 }
 

@@ -53,7 +53,8 @@ typedef struct spmv_preconditioner_options {
                    multiple. */
     int degree; /* chebyshev: products per application, 0 to 100; default -1: 4. amg: products of a
                    smoother, 1 to 100; default -1: 2 or 3, see below. fsai: the most steps of the search for the
-                   pattern of a row, of up to 4 entries each, 0 to 8 (more count as 8); default -1: 8 */
+                   pattern of a row, of up to 4 entries each, 0 to 8 (more count as 8); default -1: 8. isai: steps of
+                   refinement, 0 to 8 (more count as 8); default -1: 1, with general 2 */
     int steps;  /* chebyshev: steps of the eigenvalue estimate, 1 to 1000; default 0: 20 */
 
     /* chebyshev: the interval of the eigenvalues of D^-1 A, 0 < lowest < highest; both or none.
@@ -85,8 +86,8 @@ typedef struct spmv_preconditioner_options {
     /* amg: 1: the values may be replaced later (spmv_preconditioner_update_values); default 0 */
     int update_values;
 
-    /* jacobi, block-jacobi, amg: 1: A need not be symmetric; default 0: symmetric positive definite.
-     * With 1, amg examines whether A is symmetric (see below), jacobi takes diagonal entries of
+    /* jacobi, block-jacobi, isai, amg: 1: A need not be symmetric; default 0: symmetric positive definite.
+     * With 1, isai takes the factors of ilu0, amg examines whether A is symmetric (see below), jacobi takes diagonal entries of
      * either sign, and block-jacobi inverts its blocks by LU with partial pivoting; a singular block
      * is replaced by its diagonal (info.fallen). A diagonal entry of 0 that would be needed gives
      * SPMV_ERROR_SINGULAR (amg: SPMV_ERROR_NOT_POSITIVE, also if their signs differ). */
@@ -116,7 +117,7 @@ typedef struct spmv_preconditioner_options {
 SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size);
 
 /* Makes a preconditioner for a symmetric positive definite matrix A; "none", "ilu0", "ilut", and
- * with options.general "jacobi" and "block-jacobi", for any square matrix; with options.general
+ * with options.general "jacobi", "block-jacobi" and "isai", for any square matrix; with options.general
  * "amg", for one whose diagonal entries have one sign. May wait.
  *
  *   name          M (D is the diagonal of A)
@@ -153,6 +154,13 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 128 entries and more than 8 times those of the mean row. An application is a
  *                 product with G and one with G', without triangular solves. Under vectors of f64,
  *                 G is in f32 where its diagonal is well in that range (info.layout).
+ *   isai          M^-1 = X' X, X an incomplete sparse approximate inverse of the factor L of ic0 (11): X has
+ *                 the pattern of L, and (X L)_ij = (I)_ij there. With options.general M^-1 = Y X, of the
+ *                 factors L U of ilu0: Y' is made of U' as X is of L. Each product y = X r is followed by
+ *                 options.degree steps of refinement, y = y + X (r - L y), which makes up for what the pattern
+ *                 lacks. An application is 1 + 2 options.degree products with each factor, without triangular
+ *                 solves. Under vectors of f64, L, U, X and Y are in f32 where they are well in that range
+ *                 (info.layout). Shifts are those of ic0, replaced pivots those of ilu0.
  *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
  *                 with matrix A, the rows form aggregates around a maximal independent set of
  *                 distance 2. P = (I - omega D^-1 F) P0, where F is A without weak couplings, D has
@@ -192,14 +200,15 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   (8) H. De Sterck, R. D. Falgout, J. W. Nolting, U. M. Yang, Numer. Linear Algebra Appl. 15, 2008
  *   (9) L. Yu. Kolotilina, A. Yu. Yeremin, SIAM J. Matrix Anal. Appl. 14, 1993
  *  (10) C. Janna, M. Ferronato, SIAM J. Sci. Comput. 33, 2011
+ *  (11) H. Anzt, T. Huckle, J. Braeckle, J. Dongarra, Parallel Computing 71, 2018
  *
  *   name             NULL means "auto"
  *   a                square. If only one triangle is used, it is the lower one. Arrays in host
  *                    memory may change after the call. Arrays in the context's memory must outlive
  *                    "amg", and a "chebyshev" that makes its own plan. The arrays are checked as by
  *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
- *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. "ilu0"
- *                    and "ilut" take any diagonal and check all values. In the memory of a GPU,
+ *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. "ilu0",
+ *                    "ilut", and with options.general "isai", take any diagonal and check all values. In the memory of a GPU,
  *                    "jacobi", "fsai" and "auto" read the arrays there and do not check them. The
  *                    caller guarantees symmetry where it is required. Rows without entries other than 0,
  *                    such as isolated vertices of a graph, are left alone unless
@@ -304,11 +313,11 @@ typedef struct spmv_preconditioner_info {
     int64_t bytes;          /* memory that it owns, without that of own functions */
     double seconds;         /* time of spmv_preconditioner_create */
     double lowest, highest; /* chebyshev: the interval of eigenvalues; else 0 */
-    double shift;           /* ic0: the diagonal shift, relative to the diagonal; else 0 */
+    double shift;           /* ic0, isai: the diagonal shift, relative to the diagonal; else 0 */
     int64_t levels;         /* ic0, ilu0, ilut: rows on the longest chain of dependent rows;
                                amg: levels; else 0 */
-    int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0: failed
-                               factorisations; cholesky, ilu0, ilut: replaced pivots; fsai: entries
+    int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0, isai: failed
+                               factorisations; cholesky, ilu0, ilut, isai with general: replaced pivots; fsai: entries
                                left out because of their pivot;
                                amg: unknowns of the last level left out, because the matrix
                                is singular; else 0 */

@@ -193,7 +193,7 @@ typedef struct spmv_cg_result {
  *   graph       cuda: as fused, replayed as CUDA graphs of 16 iterations (of one with a
  *               preconditioner other than none and jacobi).
  *   persistent  cuda: one kernel for systems that fit on the chip, plans of the methods slices, long,
- *               groups, padded and tiles, preconditioner none, jacobi or fsai. It runs the pipelined
+ *               groups, padded and tiles, preconditioner none, jacobi, fsai, or isai of degree 0. It runs the pipelined
  *               predict-and-recompute form, which is the same in exact arithmetic (T. Chen,
  *               E. Carson, SIAM J. Sci. Comput. 42(5), 2020).
  * On cuda, fused and graph call the callback for 16 iterations at a time, persistent for 256, in

@@ -46,7 +46,7 @@ def test_signature_is_that_of_scipy():
         assert ours[name].kind == parameter.kind, name
 
 
-@pytest.mark.parametrize("M", [None, "jacobi", "ic0", "chebyshev", "block-jacobi", "fsai", "auto"])
+@pytest.mark.parametrize("M", [None, "jacobi", "ic0", "chebyshev", "block-jacobi", "fsai", "isai", "auto"])
 def test_cg(system, M):
     A, x, b = system
     before = b.copy()

@@ -66,14 +66,7 @@ enum {
     FOLDED = 256
 };
 
-/* A pair of sums: r'r and r'z. */
-template <typename T> struct two_of {
-    using type = spmv_c128;
-};
-template <> struct two_of<float> {
-    using type = spmv_c64;
-};
-template <typename T> using two = typename two_of<T>::type;
+using part_sums::two; /* sums: r'r and r'z */
 
 template <typename T> using state = cg_blocks::column<T>;
 

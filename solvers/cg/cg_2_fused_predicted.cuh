@@ -9,9 +9,10 @@
  *             directions 6.5; 1 more with Jacobi's preconditioner, and 1 in the product.
  * Changed:    since cg_2_fused.cuh: one pass less, one launch less, one chain of sums less.
  * Wins when:  the product leaves sums of squares (plan_product.squares), and the preconditioner is
- *             none or jacobi. Not with ranks. Not for inner iterations in f32: they continue with
+ *             none or jacobi. With ranks it also saves an exchange of sums. Not for inner iterations in f32: they continue with
  *             another residual, so r'q is not p'q.
- * Bits:       the elements of a block, and so the parts, depend on n alone.
+ * Bits:       the elements of a block, and so the parts, depend on n alone; with ranks a part has the
+ *             rows of a chunk.
  * Source:     Meurant 1987, "Multitasking the conjugate gradient method on the CRAY X-MP/48"; Chen
  *             and Carson 2020, "Predict-and-recompute conjugate gradient variants".
  *
@@ -33,6 +34,8 @@
  *
  * A step reads parts of sums and a struct turn, and writes others for the next step: blocks that
  * begin late still read. The two sets alternate.
+ *
+ * Ranks: all four sums of a step are exchanged together, between the product and this kernel.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CG_2_FUSED_PREDICTED_CUH
@@ -65,19 +68,47 @@ template <typename T> struct system : cg_fused::system<T> {
     turn<T> *now, *then;
 };
 
-/* The sums that begin a step. */
-template <typename T> struct sums {
-    two<T> squares, products; /* r'r, r'z; p'q, the sum of a.qq */
+template <typename T> using sums = part_sums::step_sums<T>;
 
-    __device__ sums &operator+=(const sums &b)
-    {
-        squares += b.squares;
-        products += b.products;
-        return *this;
-    }
+/* The same with ranks. The sums of all ranks are one number each, or with one rank the parts of its chunks. */
+template <typename T> struct system_of_chunks : system<T> {
+    const sums<T> *all;
+    int count;
 };
 
-template <typename T> __device__ sums<T> sum_all(const system<T> &a)
+/* The same where the kernels of a step exchange with those of other ranks (cg_fused::system_of_ranks). */
+template <typename T> struct system_of_ranks : system<T> {
+    exchange_view view;
+};
+
+/* For own_elements: chunks with elements for other ranks come first. */
+template <typename T> __device__ int chunk_at(const system_of_ranks<T> &a, int turn)
+{
+    return a.view.order[turn];
+}
+
+/* The number of the sums that other ranks send for this step. */
+template <typename T> __device__ unsigned number_of(const system<T> &)
+{
+    return 0;
+}
+
+template <typename T> __device__ unsigned number_of(const system_of_ranks<T> &a)
+{
+    return a.view.counters->begun;
+}
+
+template <typename T> __device__ sums<T> sum_all(const system_of_chunks<T> &a, unsigned)
+{
+    return part_sums::sum_numbers<sums<T>>(a.count, [&](int i) { return a.all[i]; });
+}
+
+template <typename T> __device__ sums<T> sum_all(const system_of_ranks<T> &a, unsigned number)
+{
+    return exchanging::collect<sums<T>>(a.view, number);
+}
+
+template <typename T> __device__ sums<T> sum_all(const system<T> &a, unsigned)
 {
     const int count = a.squares.count < a.pq.count ? a.pq.count : a.squares.count;
     return part_sums::sum_numbers<sums<T>>(count, [&](int i) {
@@ -142,10 +173,84 @@ __device__ void tell(const system<T> &a, const turn<T> &now, const turn<T> &then
     s->iterations_then = then.iterations;
 }
 
-/* The vector kernel of a step. Blocks take tiles of elements in turns. */
-template <typename T, parts_of_x PARTS> __global__ void __launch_bounds__(BLOCK, 2) step(system<T> a)
+/* The first elements of a thread, and the next ones: as next of own_elements. Without ranks blocks take tiles
+ * of elements in turns, and each leaves one part; with ranks they take chunks (own_elements). */
+template <typename T> __device__ auto first_elements(const system<T> &a)
+{
+    return cg_fused::own_elements<each<T>>(blockIdx.x * (int64_t)(each<T> * BLOCK) + threadIdx.x, a.n);
+}
+
+template <typename T> __device__ auto first_elements(const system_of_chunks<T> &a)
+{
+    return cg_fused::own_elements<each<T>>(a);
+}
+
+template <typename T> __device__ auto first_elements(const system_of_ranks<T> &a)
+{
+    return cg_fused::own_elements<each<T>>(a);
+}
+
+template <typename T, typename Elements> __device__ bool next_elements(const system<T> &a, Elements &own, bool *ended)
+{
+    own.i += (int64_t)gridDim.x * (each<T> * BLOCK);
+    *ended = own.i - (int)threadIdx.x >= a.n;
+    return !*ended;
+}
+
+template <typename T, typename Elements>
+__device__ bool next_elements(const system_of_chunks<T> &a, Elements &own, bool *ended)
+{
+    return own.next(a, ended);
+}
+
+template <typename T, typename Elements>
+__device__ bool next_elements(const system_of_ranks<T> &a, Elements &own, bool *ended)
+{
+    return own.next(a, ended);
+}
+
+/* Hands on the part of the squares that has ended, and what other ranks need of it. */
+template <typename T, typename Elements>
+__device__ void end_part(const system<T> &a, const Elements &, two<T> part, unsigned)
+{
+    part = part_sums::sum_block(part);
+    if (threadIdx.x == 0)
+        a.next_left[blockIdx.x] = part;
+}
+
+template <typename T, typename Elements>
+__device__ void end_part(const system_of_chunks<T> &a, const Elements &own, two<T> part, unsigned)
+{
+    part = part_sums::sum_block(part);
+    if (threadIdx.x == 0)
+        a.next_left[own.turn_before()] = part;
+}
+
+template <typename T, typename Elements>
+__device__ void end_part(const system_of_ranks<T> &a, const Elements &own, two<T> part, unsigned number)
+{
+    const int turn = own.turn_before();
+    part = part_sums::sum_block(part);
+    if (threadIdx.x == 0)
+        a.next_left[chunk_at(a, turn)] = part;
+    if (turn < a.view.sending)
+        exchanging::put_chunk(a.view, turn, (const T *)a.next, number + a.view.counters->fetches);
+}
+
+template <typename T> __device__ void end_sums(const system<T> &, unsigned)
+{
+}
+
+template <typename T> __device__ void end_sums(const system_of_ranks<T> &a, unsigned number)
+{
+    a.view.counters->sums = number;
+}
+
+/* The vector kernel of a step. */
+template <typename T, parts_of_x PARTS, typename System> __global__ void __launch_bounds__(BLOCK, 2) step(System a)
 {
     constexpr bool ADDS = PARTS != parts_of_x::NONE, TWO = PARTS == parts_of_x::TWO;
+    constexpr bool CHUNKS = !std::is_same<System, system<T>>::value; /* a block may have several parts */
     constexpr int EACH = each<T>;
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
     let_next_begin();
@@ -156,7 +261,7 @@ template <typename T, parts_of_x PARTS> __global__ void __launch_bounds__(BLOCK,
             *a.then = now;
         return;
     }
-    cg_fused::own_elements<EACH> own(blockIdx.x * (int64_t)(EACH * BLOCK) + threadIdx.x, a.n);
+    auto own = first_elements(a);
     T r[EACH], q[EACH], p[EACH], x[EACH], before[EACH];
     const auto load = [&] {
         own.load(a.r, r);
@@ -168,7 +273,8 @@ template <typename T, parts_of_x PARTS> __global__ void __launch_bounds__(BLOCK,
             own.load(a.next, before);
     };
     load();
-    const sums<T> sum = sum_all(a);
+    const unsigned number = number_of(a);
+    const sums<T> sum = sum_all(a, number);
     const int stop = stop_of(*a.s, now, sum);
     const turn<T> then = predict(now, sum.squares.im, sum.products.re, sum.products.im);
     if (first)
@@ -188,14 +294,20 @@ template <typename T, parts_of_x PARTS> __global__ void __launch_bounds__(BLOCK,
                 a.x[i] = x[k] + then.alpha * p[k];
             a.next[i] = z + then.beta * p[k];
         });
-        own.i += (int64_t)gridDim.x * (EACH * BLOCK);
-        if (own.i - (int)threadIdx.x >= a.n)
+        bool ended;
+        const bool more = next_elements(a, own, &ended);
+        if (CHUNKS && ended) {
+            end_part(a, own, part, number);
+            part = {};
+        }
+        if (!more)
             break;
         load();
     }
-    part = part_sums::sum_block(part);
-    if (threadIdx.x == 0)
-        a.next_left[blockIdx.x] = part;
+    if (!CHUNKS)
+        end_part(a, own, part, number);
+    if (first)
+        end_sums(a, number);
 }
 
 } // namespace cg_predicted

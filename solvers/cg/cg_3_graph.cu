@@ -10,8 +10,8 @@
  *             fewer than some millions (launches then do not count).
  * Source:     CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
  *
- * The loop: cg_blocks.cuh. Without ranks, with the preconditioner none or jacobi and a product that leaves
- * sums of squares, a step has the one vector kernel of cg_2_fused_predicted.cuh.
+ * The loop: cg_blocks.cuh. With the preconditioner none or jacobi and a product that leaves sums of squares, a
+ * step has the one vector kernel of cg_2_fused_predicted.cuh.
  *
  * Ranks (struct plan_ranks): each rank runs these kernels on its rows, with one part of a sum for each
  * chunk. The parts go to all ranks, which add them in the same order (queue_sum), so all ranks see the
@@ -19,7 +19,8 @@
  * p'q, step_residual, the squares, step_direction. The host waits for other ranks in the first steps
  * only. If there is one rank, the next kernel adds the parts in that order, as without ranks. Where a rank's
  * kernels can write into the memory of other GPUs (plan_ranks, view), step_residual and step_direction
- * exchange the parts by themselves, and step_direction sends the elements that others need.
+ * exchange the parts by themselves, and step_direction sends the elements that others need. With one vector
+ * kernel, all four sums of a step are exchanged at once (queue_step_sums), behind the product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/cg/cg_2_fused.cuh"
@@ -47,6 +48,7 @@ struct workspace {
     /* then: two structs turn; the parts of the squares of odd steps; the squares of q, folded and as the
      * product leaves them */
     int64_t turns_at, left_odd_at, qq_folded_at, qq_at;
+    int64_t sums_at; /* with ranks: those of the step, or with one rank of its chunks */
 };
 
 workspace *workspace_of(const struct cg *cg)
@@ -79,14 +81,14 @@ bool exchanges(const struct cg *cg)
 int64_t blocks_of(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    if (workspace_of(cg)->predicts) {
+    if (workspace_of(cg)->predicts && ranks == nullptr) {
         const int64_t tile = cg_fused::BLOCK * (cg_predicted::BYTES / (int64_t)spmv_type_size(cg->s.type));
         return min_i64((cg->s.n - 1) / tile + 1, cg_fused::FEW_BLOCKS);
     }
     const bool few = cg->s.n <= (int64_t)cg_fused::FEW_FOR;
     if (ranks != nullptr) {
         const int64_t resident = 2 * ((const cuda_state *)cg->s.ctx->device)->multiprocessors;
-        return few ? min_i64(chunks_of(ranks), resident) : chunks_of(ranks);
+        return few || workspace_of(cg)->predicts ? min_i64(chunks_of(ranks), resident) : chunks_of(ranks);
     }
     return is_small(cg) ? (cg->s.n - 1) / cg_fused::BLOCK + 1
            : few        ? (int64_t)cg_fused::FEW_BLOCKS
@@ -181,21 +183,40 @@ template <typename T> void set_system(const struct cg *cg, cg_fused::system_of_r
     system->view = *cg->s.plan->ranks->view;
 }
 
+/* The parts of the squares of this step, or of the next one. */
+template <typename T> cg_fused::two<T> *left_of(const struct cg *cg, bool next)
+{
+    const workspace *const own = workspace_of(cg);
+    return (cg_fused::two<T> *)((char *)own->memory + (own->odd != next ? own->left_odd_at : own->left_at));
+}
+
 template <typename T> void set_system(const struct cg *cg, cg_predicted::system<T> *system)
 {
     const workspace *const own = workspace_of(cg);
     char *const memory = (char *)own->memory;
     auto *const turns = (cg_predicted::turn<T> *)(memory + own->turns_at);
-    auto *const odd_left = (cg_fused::two<T> *)(memory + own->left_odd_at);
     int64_t count = 0;
     pq_parts<T>(cg, &count);
     (cg_fused::system<T> &)*system = system_of<T>(cg);
     system->qq = parts_of((const T *)(memory + own->qq_at), count, (const T *)(memory + own->qq_folded_at));
-    system->next_left = own->odd ? system->left : odd_left;
-    if (own->odd)
-        system->squares.at = odd_left;
+    system->next_left = left_of<T>(cg, true);
+    system->squares.at = left_of<T>(cg, false);
     system->now = turns + own->odd;
     system->then = turns + !own->odd;
+}
+
+template <typename T> void set_system(const struct cg *cg, cg_predicted::system_of_chunks<T> *system)
+{
+    const workspace *const own = workspace_of(cg);
+    set_system(cg, (cg_predicted::system<T> *)system);
+    system->all = (const cg_predicted::sums<T> *)((char *)own->memory + own->sums_at);
+    system->count = cg->s.plan->ranks->queue_parts != nullptr ? system->chunks : 1;
+}
+
+template <typename T> void set_system(const struct cg *cg, cg_predicted::system_of_ranks<T> *system)
+{
+    set_system(cg, (cg_predicted::system<T> *)system);
+    system->view = *cg->s.plan->ranks->view;
 }
 
 /* Launches the kernel on the system of this solve. */
@@ -271,6 +292,21 @@ spmv_status multiply_sent(const spmv_plan *plan, struct plan_product product)
     return st != SPMV_OK || plan->a.rows == 0 ? st : plan_multiply(plan, &product);
 }
 
+/* The sums of a step with one vector kernel, or only own parts, which that kernel collects. The products of a
+ * rank without nonzeros are 0. */
+template <typename T> spmv_status queue_step_sums(const struct cg *cg)
+{
+    const workspace *const own = workspace_of(cg);
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    const bool has_parts = cg->s.plan->method->dot_parts != nullptr;
+    char *const memory = (char *)own->memory;
+    int64_t count = 0;
+    const struct plan_step_parts parts = {left_of<T>(cg, false), has_parts ? pq_parts<T>(cg, &count) : nullptr,
+                                          has_parts ? memory + own->qq_at : nullptr,
+                                          exchanges(cg) ? &system_of<T>(cg).s->ending : nullptr};
+    return ranks->queue_step_sums(ranks->self, cg->s.type, &parts, exchanges(cg) ? nullptr : memory + own->sums_at);
+}
+
 /* q = A p and p'q with ranks. */
 template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, struct plan_product product)
 {
@@ -278,7 +314,7 @@ template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, st
         product.epilogue = nullptr;
     const spmv_status st =
         workspace_of(cg)->sent ? multiply_sent(cg->s.plan, product) : plan_multiply_together(cg->s.plan, product);
-    return st != SPMV_OK ? st : queue_dot_of_ranks<T>(cg);
+    return st != SPMV_OK ? st : workspace_of(cg)->predicts ? queue_step_sums<T>(cg) : queue_dot_of_ranks<T>(cg);
 }
 
 /* The kernel for one element a thread, or for several at a time. */
@@ -330,16 +366,28 @@ template <typename T> struct plan_squares squares_of_product(const struct cg *cg
 }
 
 /* The vector kernel of such a step. */
-template <typename T> spmv_status queue_predicted(const struct cg *cg)
+template <typename T, typename System> spmv_status queue_predicted_of(const struct cg *cg)
 {
     using cg_fused::parts_of_x;
     workspace *const own = workspace_of(cg);
-    const auto kernel = own->other == nullptr ? cg_predicted::step<T, parts_of_x::ONE>
-                        : own->odd            ? cg_predicted::step<T, parts_of_x::TWO>
-                                              : cg_predicted::step<T, parts_of_x::NONE>;
+    const auto kernel = own->other == nullptr ? cg_predicted::step<T, parts_of_x::ONE, System>
+                        : own->odd            ? cg_predicted::step<T, parts_of_x::TWO, System>
+                                              : cg_predicted::step<T, parts_of_x::NONE, System>;
     const spmv_status st = queue_kernel<T>(cg, "cg step", blocks_of(cg), kernel);
     own->odd = !own->odd;
     return st;
+}
+
+template <typename T> spmv_status queue_predicted(const struct cg *cg)
+{
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    if (ranks == nullptr)
+        return queue_predicted_of<T, cg_predicted::system<T>>(cg);
+    if (!exchanges(cg))
+        return queue_predicted_of<T, cg_predicted::system_of_chunks<T>>(cg);
+    const spmv_status st = ranks->meet(ranks->self);
+    workspace_of(cg)->sent = true;
+    return st != SPMV_OK ? st : queue_predicted_of<T, cg_predicted::system_of_ranks<T>>(cg);
 }
 
 /* One step. */
@@ -426,7 +474,7 @@ spmv_status catch_up(const struct cg *cg)
 spmv_status run(struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    const spmv_status st = cg_blocks::run(
+    spmv_status st = cg_blocks::run(
         cg, &workspace_of(cg)->queue,
         [=](auto type) {
             using T = decltype(type);
@@ -435,6 +483,8 @@ spmv_status run(struct cg *cg)
         [=](auto type) { return queue_step<decltype(type)>(cg); });
     if (ranks != nullptr)
         ranks->let_wait(ranks->self, false);
+    if (st == SPMV_OK && ranks != nullptr && exchanges(cg)) /* what comes next may reuse the number of the last sums */
+        st = ranks->meet(ranks->self);
     return st != SPMV_OK || workspace_of(cg)->other == nullptr ? st : catch_up(cg);
 }
 
@@ -463,11 +513,12 @@ spmv_status lend_direction(const struct cg *cg, workspace *own)
     return SPMV_OK;
 }
 
-/* Whether steps have one vector kernel. Inner iterations (keeps) continue with another residual, which the
+/* Whether steps have one vector kernel: the same on all ranks. Inner iterations (keeps) continue with another residual, which the
  * prediction does not know. */
 bool predicts(const struct cg *cg)
 {
-    return cg->s.plan->ranks == nullptr && cg->s.plan->method->dot_parts != nullptr && !cg->keeps &&
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    return (ranks != nullptr ? ranks->leaves_parts : cg->s.plan->method->dot_parts != nullptr) && !cg->keeps &&
            (cg->s.precond == nullptr || precond_inverse_diagonal(cg->s.precond) != nullptr);
 }
 
@@ -477,7 +528,7 @@ int64_t lay_out(const struct cg *cg, workspace *own)
     const int64_t size = (int64_t)spmv_type_size(cg->s.type), parts = parts_count(cg);
     const int64_t folded = size * max_i64(cg_fused::FOLDED, parts);
     int64_t products = 0, end = 0;
-    if (own->predicts)
+    if (own->predicts && cg->s.plan->method->dot_parts != nullptr)
         cg->s.plan->method->dot_parts(cg->s.plan, &products);
     const auto place = [&](int64_t bytes) {
         const int64_t at = end;
@@ -495,6 +546,7 @@ int64_t lay_out(const struct cg *cg, workspace *own)
     own->left_odd_at = place(own->predicts ? 2 * size * parts : 0);
     own->qq_folded_at = place(own->predicts ? size * cg_fused::FOLDED : 0);
     own->qq_at = place(size * products);
+    own->sums_at = place(own->predicts ? 4 * size * parts : 0);
     return end;
 }
 

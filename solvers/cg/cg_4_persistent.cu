@@ -48,7 +48,7 @@ enum class kind { NONE, DIAGONAL, FACTOR };
 struct persistent {
     cut how;
     int rows_each, cells, shared_bytes;
-    const precond_pair *factors; /* of fsai; else NULL */
+    const precond_pair *factors; /* of fsai and isai; else NULL */
     int g_cells, gt_cells;
     void *memory; /* on the device: parts, counter, history */
     void *pairs;  /* and after them the vector s */

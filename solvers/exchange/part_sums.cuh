@@ -13,6 +13,27 @@ namespace part_sums
 
 enum { BLOCK = 512 };
 
+/* A pair of sums. */
+template <typename T> struct two_of {
+    using type = spmv_c128;
+};
+template <> struct two_of<float> {
+    using type = spmv_c64;
+};
+template <typename T> using two = typename two_of<T>::type;
+
+/* The sums that begin a step with one vector kernel (cg_2_fused_predicted.cuh). */
+template <typename T> struct step_sums {
+    two<T> squares, products; /* r'r, r'z; p'q, that of the squares of q */
+
+    __device__ step_sums &operator+=(const step_sums &b)
+    {
+        squares += b.squares;
+        products += b.products;
+        return *this;
+    }
+};
+
 /* The sum of a block's values. Lane 0 of each warp gets it. */
 template <typename T> __device__ T sum_block(T value)
 {

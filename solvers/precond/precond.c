@@ -28,6 +28,7 @@ static const struct precond_kind kinds[] = {
     {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, true, NULL},
     {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, true, NULL},
     {"fsai", PRECOND_DIAGONAL, precond_make_fsai, SIGNS_POSITIVE, false, false, NULL},
+    {"isai", PRECOND_MATRIX, precond_make_isai, SIGNS_UNSYMMETRIC, false, true, NULL},
     {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_UNSYMMETRIC, false, false, NULL},
 };
 
@@ -217,7 +218,7 @@ spmv_status precond_look_at_rows(spmv_context *ctx, const spmv_csr *diagonal, co
     struct precond_source source = {.a = diagonal};
     *look = (struct precond_look){.smallest = INFINITY};
     spmv_status st = take_diagonal_on_device(ctx, &source);
-    if (st == SPMV_OK && rows->rows > 0)
+    if (st == SPMV_OK && rows->rows > 0 && source.bad == rows->rows)
         st = precond_look_cuda(ctx, rows, first, source.device_diagonal, look);
     *bad = source.bad;
     *bad_value = source.bad_value;
@@ -402,7 +403,7 @@ static spmv_status check_factors(const spmv_preconditioner *m, const struct prec
             break;
     }
     const double most = fmin(MOST_OF_FACTORS, sqrt(real_limits_of(m->type).greatest));
-    if (!isfinite(largest) || (kind->unsymmetric && largest > most))
+    if (!isfinite(largest) || (takes_any_sign(kind, source->options) && largest > most))
         st =
             context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                          "preconditioner %s: its factors are unstable: a solve with them turns a vector of the size of "

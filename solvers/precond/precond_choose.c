@@ -36,6 +36,14 @@ static const double EVEN = 2;
  * over its diagonal, if that is larger than 1: the eigenvalues of D^-1 A reach so much farther. */
 static const double EVEN_STEPS = 2, STEPS = 2.5, GENERAL_STEPS = 5;
 
+/* Weakly coupled equations, as those of reacting species, move the sum of a row by less than this part of its
+ * diagonal entry. So do symmetric Helmholtz equations, which are not definite. */
+static const double NEARLY = 0.05;
+
+/* Rows that are so many times as heavy as the mean are few. They give a few large eigenvalues, which conjugate
+ * gradients find in as many steps. */
+static const double TYPICAL = 2;
+
 /* On a GPU, times so many for Laplacians in a plane and in space: the costs of multigrid are those of meshes,
  * and 66 grids take less (docs/notebook/multigrid-gpu.md#where-auto-changes). */
 static const double PLANE_STEPS = 1.35, SPACE_STEPS = 2;
@@ -112,9 +120,9 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
 {
     const spmv_csr *a = &source->host;
     double heaviest = 0, smallest = INFINITY, largest = 0, products = 0;
-    int64_t beside = 0, positive = 0, mixed = 0, balanced = 0;
+    int64_t beside = 0, positive = 0, mixed = 0, balanced = 0, weights = 0;
 #pragma omp parallel for schedule(static) num_threads(host_team(ctx, a->nnz)) reduction(max : heaviest, largest)           \
-    reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, products)
+    reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, weights, products)
     for (int64_t i = 0; i < a->rows; i++) {
         const double diagonal = source->diagonal[i];
         struct precond_row row = {0};
@@ -131,6 +139,7 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
         mixed += precond_row_is_mixed(&row, diagonal);
         balanced += precond_row_is_balanced(&row, diagonal);
         products += 0.5 * (double)((i - first) * (i - first));
+        weights += precond_weight(row.sum / diagonal);
         if (row.sum > heaviest * diagonal)
             heaviest = row.sum / diagonal;
         smallest = -larger(-smallest, -diagonal);
@@ -143,7 +152,8 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
                                  .beside = beside,
                                  .positive = positive,
                                  .mixed = mixed,
-                                 .balanced = balanced};
+                                 .balanced = balanced,
+                                 .weights = weights};
 }
 
 static spmv_status look_at(spmv_context *ctx, const struct precond_source *source, struct precond_look *look)
@@ -254,6 +264,7 @@ struct system_facts {
     bool dominant;  /* no diagonal entry is less than the rest of its row */
     bool laplacian; /* dominant, and the positive entries beside the diagonal weigh little */
     bool balanced;  /* most rows have the sum 0: a constant vector is nearly in the null space */
+    bool smooth;    /* errors can be smooth, and slow to vanish: one of these, or nearly a Laplacian */
     bool even;      /* the diagonal entries are nearly equal; otherwise jacobi takes more iterations */
     double distance, dimension;
     double iterations; /* expected of none or jacobi; on a CPU */
@@ -281,29 +292,31 @@ static spmv_status count_rows(struct system_facts *f)
     spmv_status st = look_at(f->ctx, f->source, &f->look);
     if (st != SPMV_OK)
         return st;
-    const double heaviest = f->look.heaviest;
+    const double heaviest = f->look.heaviest, mean = precond_mean_weight(&f->look, a->rows);
+    const bool cg = f->purpose == PRECOND_FOR_CG || f->purpose == PRECOND_FOR_RANKS;
     double length = 0;
     f->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
     f->laplacian = f->look.mixed == 0 && f->look.beside > 0 && f->dominant;
     f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
+    f->smooth =
+        f->laplacian || f->balanced || (!cg && f->look.mixed == 0 && mean >= 1 - NEARLY && heaviest <= 1 + NEARLY);
     f->even = f->look.largest <= EVEN * f->look.smallest;
     const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
     f->iterations = fmin(fmin(MANY, bound), (double)a->rows);
     f->worth = worth_of(a, f->iterations);
-    const bool smooth = f->laplacian || f->balanced; /* errors can be smooth, and slow to vanish */
-    const bool cg = f->purpose == PRECOND_FOR_CG || f->purpose == PRECOND_FOR_RANKS;
-    const bool needed = f->gpu || !cg ? smooth && heaviest > STRONG && a->rows > HIERARCHY
-                                      : f->look.beside > 0 && f->worth > 0 &&
-                                            (f->dominant || f->balanced || f->look.products > f->worth);
+    const bool needed =
+        f->gpu || !cg ? f->smooth && heaviest > STRONG && a->rows > HIERARCHY
+                      : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->smooth || f->look.products > f->worth);
     if (needed)
         st = estimate_size(f->ctx, f->source, &f->distance, &f->dimension, &length);
     const double each = !cg ? GENERAL_STEPS : f->even && f->dominant ? EVEN_STEPS : STEPS;
     if (needed)
-        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, each * fmax(1, heaviest) * length);
+        f->steps =
+            fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, each * fmax(1, fmin(heaviest, TYPICAL * mean)) * length);
     if (needed && f->dominant)
         f->iterations = fmin(f->iterations, f->steps);
     f->worth = worth_of(a, f->iterations);
-    if (smooth && a->rows > HIERARCHY) { /* a hierarchy may take less than the iterations */
+    if (f->smooth && a->rows > HIERARCHY) { /* a hierarchy may take less than the iterations */
         const struct precond_cost amg = precond_cost(f->gpu, PRECOND_FOR_CG, "amg", a->rows, a->nnz, false);
         f->worth = fmin(f->worth, worth_of(a, precond_cost_of_all(&amg)));
     }
@@ -340,8 +353,7 @@ static bool for_minres(const struct system_facts *f)
  * is made. */
 static bool smooth_unsymmetric(const struct system_facts *f)
 {
-    return f->purpose == PRECOND_FOR_UNSYMMETRIC && (f->balanced || f->laplacian) && f->look.heaviest > STRONG &&
-           f->a->rows > FEW_ROWS;
+    return f->purpose == PRECOND_FOR_UNSYMMETRIC && f->smooth && f->look.heaviest > STRONG && f->a->rows > FEW_ROWS;
 }
 
 /* The iterations of jacobi take longer than multigrid in all. */
@@ -363,8 +375,7 @@ static bool smooth_unsymmetric_on_cpu(const struct system_facts *f)
 /* Factors without fill-in, whose iterations are a part of those of jacobi, take less than multigrid. */
 static bool few_steps_unsymmetric_on_cpu(const struct system_facts *f)
 {
-    return (f->balanced || f->laplacian) && f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu && f->steps > 0 &&
-           f->steps <= FEW_STEPS;
+    return f->smooth && f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu && f->steps > 0 && f->steps <= FEW_STEPS;
 }
 
 static bool for_unsymmetric_on_cpu(const struct system_facts *f)
@@ -404,7 +415,7 @@ static bool narrow(const struct system_facts *f)
 /* A Laplacian for which a hierarchy may pay. */
 static bool hierarchy_possible(const struct system_facts *f)
 {
-    return (f->laplacian || f->balanced) && f->look.heaviest > STRONG && f->a->rows > HIERARCHY;
+    return f->smooth && f->look.heaviest > STRONG && f->a->rows > HIERARCHY;
 }
 
 /* On a CPU: the iterations that a hierarchy saves take longer than it does. */
@@ -483,66 +494,68 @@ static const char MULTIGRID[] =
     "by the rows along a side, multigrid about two dozen";
 
 static const struct rule {
-    const char *name, *rival;
+    const char *name;
+    const char *smooth, *rival; /* what races against it: where errors are smooth; elsewhere */
     enum stage needs;
     bool (*when)(const struct system_facts *);
     const char *reason;
 } rules[] = {
-    {"jacobi", NULL, STAGE_GIVEN, for_minres, "minres needs a positive definite one, and the diagonal is positive"},
-    {"amg", "jacobi", STAGE_ROWS, smooth_unsymmetric_on_gpu,
+    {"jacobi", NULL, NULL, STAGE_GIVEN, for_minres,
+     "minres needs a positive definite one, and the diagonal is positive"},
+    {"amg", "jacobi", NULL, STAGE_ROWS, smooth_unsymmetric_on_gpu,
      "rows that mostly have the sum 0, as those of convection and diffusion: errors are smooth, and multigrid reduces "
      "them"},
-    {"ilu0", "amg", STAGE_ROWS, few_steps_unsymmetric_on_cpu,
+    {"ilu0", "amg", NULL, STAGE_ROWS, few_steps_unsymmetric_on_cpu,
      "a factor without fill-in: about {steps} iterations of jacobi, by the rows along a side, in which multigrid does "
      "not pay"},
-    {"ilut", "amg", STAGE_ROWS, smooth_unsymmetric_on_cpu,
+    {"ilut", "amg", NULL, STAGE_ROWS, smooth_unsymmetric_on_cpu,
      "an incomplete factor with fill-in takes less work than multigrid, which would reduce smooth errors"},
-    {"ilut", "ilu0", STAGE_GIVEN, for_unsymmetric_on_cpu,
+    {"ilut", "ilu0", "ilu0", STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
-    {"jacobi", "amg", STAGE_ROWS, smooth_unsymmetric,
+    {"jacobi", "amg", NULL, STAGE_ROWS, smooth_unsymmetric,
      "errors are smooth, and on a GPU the iterations take less than making multigrid"},
-    {"jacobi", "ilut", STAGE_GIVEN, for_unsymmetric,
+    {"jacobi", "ilut", "ilut", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, its iterations often take less than making incomplete factors"},
     /* for cg; ranks have no factors */
-    {"none", NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
-    {"none", NULL, STAGE_GIVEN, not_positive,
+    {"none", NULL, NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
+    {"none", NULL, NULL, STAGE_GIVEN, not_positive,
      "the diagonal entry of row {bad row} is {bad value}: the matrix is not positive definite, as other "
      "preconditioners require"},
-    {"amg", NULL, STAGE_GIVEN, near_null_given,
+    {"amg", NULL, NULL, STAGE_GIVEN, near_null_given,
      "near-null-space vectors or coordinates are given, which only multigrid uses"},
-    {"cholesky", NULL, STAGE_ENVELOPE, narrow,
+    {"cholesky", NULL, NULL, STAGE_ENVELOPE, narrow,
      "a complete factor within an envelope of {envelope} entries, {fill} times those of the matrix, takes {products} "
      "multiplications: less time than the iterations of other methods"},
-    {"amg", "ic0", STAGE_ENVELOPE, many_steps, MULTIGRID},
-    {"amg", "ic0", STAGE_ENVELOPE, varied_diagonal, MULTIGRID},
-    {"amg", "jacobi", STAGE_ENVELOPE, many_steps_on_gpu, MULTIGRID},
-    {"jacobi", NULL, STAGE_ENVELOPE, only_diagonal, "the matrix is diagonal"},
-    {"jacobi", NULL, STAGE_ENVELOPE, strong_diagonal,
+    {"amg", "ic0", NULL, STAGE_ENVELOPE, many_steps, MULTIGRID},
+    {"amg", "ic0", NULL, STAGE_ENVELOPE, varied_diagonal, MULTIGRID},
+    {"amg", "jacobi", NULL, STAGE_ENVELOPE, many_steps_on_gpu, MULTIGRID},
+    {"jacobi", NULL, NULL, STAGE_ENVELOPE, only_diagonal, "the matrix is diagonal"},
+    {"jacobi", NULL, NULL, STAGE_ENVELOPE, strong_diagonal,
      "the diagonal exceeds the rest of each row by a factor of at least {strength}"},
-    {"none", "amg", STAGE_ENVELOPE, even_diagonal,
+    {"none", "amg", NULL, STAGE_ENVELOPE, even_diagonal,
      "the diagonal is from {smallest} to {largest}, so scaling by it would change little, and other methods cost more "
      "than the iterations they save"},
-    {"jacobi", "amg", STAGE_ENVELOPE, on_gpu,
+    {"jacobi", "amg", NULL, STAGE_ENVELOPE, on_gpu,
      "the diagonal is from {smallest} to {largest}, and jacobi is part of the solver's kernels, whose iterations take "
      "microseconds; other methods cost more than the iterations they save"},
-    {"jacobi", "amg", STAGE_ENVELOPE, all_positive,
+    {"jacobi", "amg", "ic0", STAGE_ENVELOPE, all_positive,
      "all entries are positive, as those of mass matrices, for which scaling by the diagonal, from {smallest} to "
      "{largest}, saves most iterations"},
-    {"jacobi", "amg", STAGE_ENVELOPE, few_steps,
+    {"jacobi", "amg", NULL, STAGE_ENVELOPE, few_steps,
      "a Laplacian with a diagonal from {smallest} to {largest}: about {iterations} iterations, in which a factor does "
      "not pay"},
-    {"ic0", "amg", STAGE_ENVELOPE, small_factor,
+    {"ic0", "amg", "cholesky", STAGE_ENVELOPE, small_factor,
      "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: a factor takes "
      "account of both"},
-    {"amg", NULL, STAGE_ENVELOPE, small_on_ranks,
+    {"amg", NULL, NULL, STAGE_ENVELOPE, small_on_ranks,
      "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: multigrid takes "
      "account of both"},
-    {"jacobi", "amg", STAGE_ENVELOPE, otherwise,
+    {"jacobi", "amg", "ic0", STAGE_ENVELOPE, otherwise,
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
 };
 
-/* A complete factor, which needs no iterations, takes a time that is known: it bounds that of a multigrid
+/* A complete factor, which needs no iterations, takes a time that is known: it bounds that of a preconditioner
  * whose iterations are many. */
 static bool factor_bounds(const struct system_facts *f)
 {
@@ -551,13 +564,10 @@ static bool factor_bounds(const struct system_facts *f)
            sqrt(2 * products / rows) * rows <= f->source->options->fill * ((double)f->a->nnz + rows);
 }
 
-/* Multigrid races only where errors are smooth. */
 static const char *rival_of(const struct system_facts *f, const struct rule *rule)
 {
-    const bool smooth = (f->laplacian || f->balanced) && f->a->rows > HIERARCHY;
-    if (rule->rival == NULL || smooth || strcmp(rule->rival, "ilut") == 0 || strcmp(rule->rival, "ilu0") == 0)
-        return rule->rival;
-    return NULL;
+    const char *const rival = f->smooth && f->a->rows > HIERARCHY ? rule->smooth : rule->rival;
+    return rival != NULL && strcmp(rival, "cholesky") == 0 && !factor_bounds(f) ? NULL : rival;
 }
 
 static void explain(const struct system_facts *f, const char *reason, char *why)
@@ -608,11 +618,10 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     }
     choice->purpose = purpose;
     choice->name = rule->name;
-    const bool smooth = f.laplacian || f.balanced;
     choice->spare = rival_of(&f, rule);
     choice->rival =
-        choice->spare != NULL && strcmp(choice->spare, "ic0") == 0 && factor_bounds(&f) ? "cholesky" : choice->spare;
-    choice->expected = smooth && f.distance > 0 ? f.steps : 0;
+        strcmp(rule->name, "amg") == 0 && choice->spare != NULL && factor_bounds(&f) ? "cholesky" : choice->spare;
+    choice->expected = f.smooth && f.distance > 0 ? f.steps : 0;
     choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, RIVAL_WIDTH) / precond_products(f.a, 1) : 0;
     choice->replaced = false;
     explain(&f, rule->reason, choice->why);
@@ -682,7 +691,7 @@ bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond
     else if (strstr(choice->why, text) == NULL) /* often all fail for the same reason */
         snprintf(choice->why + used, sizeof choice->why - used, "; %s cannot be made: %s", choice->name, text);
     /* factors that are too dear may still be worth their work */
-    choice->rival = strcmp(next, "ilu0") == 0 && next == choice->rival ? choice->name : NULL;
+    choice->rival = next == choice->rival && strcmp(choice->name, "ilut") == 0 ? choice->name : NULL;
     choice->name = next;
     choice->replaced = true;
     return true;

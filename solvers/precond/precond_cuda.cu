@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS) reciprocals_kernel(const double *diag
  * sign compare as their bits do. All 0 at first. */
 struct look_cells {
     unsigned long long heaviest, flipped_smallest, largest;
-    int64_t beside, positive, mixed, balanced;
+    int64_t beside, positive, mixed, balanced, weights;
 };
 
 __device__ unsigned long long bits_of(double x)
@@ -106,6 +106,7 @@ __global__ void __launch_bounds__(THREADS)
             continue;
         mine.mixed += above > PRECOND_POSITIVE * diagonal[row];
         mine.balanced += fabs(diagonal[row] - sum + 2 * above) <= PRECOND_BALANCE * diagonal[row];
+        mine.weights += precond_weight(sum / diagonal[row]);
         const unsigned long long ratio = bits_of(sum / diagonal[row]), own = bits_of(diagonal[row]);
         mine.heaviest = ratio > mine.heaviest ? ratio : mine.heaviest;
         mine.flipped_smallest = ~own > mine.flipped_smallest ? ~own : mine.flipped_smallest;
@@ -119,6 +120,7 @@ __global__ void __launch_bounds__(THREADS)
     atomic_add_of_warp(mine.positive, &cells->positive);
     atomic_add_of_warp(mine.mixed, &cells->mixed);
     atomic_add_of_warp(mine.balanced, &cells->balanced);
+    atomic_add_of_warp(mine.weights, &cells->weights);
 }
 
 enum { BALL_THREADS = 1024 };
@@ -303,6 +305,7 @@ extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, i
     numbers->positive = cells.positive;
     numbers->mixed = cells.mixed;
     numbers->balanced = cells.balanced;
+    numbers->weights = cells.weights;
     memcpy(&numbers->heaviest, &cells.heaviest, sizeof numbers->heaviest);
     memcpy(&numbers->smallest, &smallest, sizeof numbers->smallest);
     memcpy(&numbers->largest, &cells.largest, sizeof numbers->largest);

@@ -50,22 +50,30 @@ static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_s
     return SPMV_OK;
 }
 
+spmv_status ic0_factor(spmv_preconditioner *m, const struct precond_source *source, struct host_rows *lower)
+{
+    spmv_status st = SPMV_OK;
+    double *factor = NULL;
+    TRY(host_rows_take(m->ctx, source, TAKE_LOWER, lower));
+    TRY(host_alloc(m->ctx, lower->ptr[lower->rows] * 8, "a factor", (void **)&factor));
+    TRY(factor_shifted(m, source, lower, factor));
+    host_free(lower->val);
+    lower->val = factor;
+    factor = NULL;
+done:
+    host_free(factor);
+    return st;
+}
+
 spmv_status precond_make_ic0(spmv_preconditioner *m, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
     struct host_rows lower = {0}, upper = {0};
-    double *factor = NULL;
-    TRY(host_rows_take(m->ctx, source, TAKE_LOWER, &lower));
-    TRY(host_alloc(m->ctx, lower.ptr[lower.rows] * 8, "a factor", (void **)&factor));
-    TRY(factor_shifted(m, source, &lower, factor));
-    host_free(lower.val);
-    lower.val = factor;
-    factor = NULL;
+    TRY(ic0_factor(m, source, &lower));
     TRY(lower_transpose(m->ctx, &lower, &upper));
     TRY(triangles_make(m, &lower, &upper, NULL, NULL));
 done:
     host_rows_release(&lower);
     host_rows_release(&upper);
-    host_free(factor);
     return st;
 }

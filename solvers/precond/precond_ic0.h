@@ -12,7 +12,10 @@
 spmv_status lower_factor(spmv_context *ctx, const struct host_rows *a, double shift, double least, double *factor,
                          int64_t *failed, double *pivot);
 
-/* The transpose of a factor; the diagonal entry is the first of its row. */
+/* The factor L of ic0, to be released, also after an error. Sets m->layout, m->shift and m->fallen. */
+spmv_status ic0_factor(spmv_preconditioner *m, const struct precond_source *source, struct host_rows *lower);
+
+/* The transpose of a triangle, with ascending columns: of a lower one, the diagonal entry is the first of its row. */
 spmv_status lower_transpose(spmv_context *ctx, const struct host_rows *lower, struct host_rows *upper);
 
 #endif

@@ -1,4 +1,4 @@
-/* What incomplete LU factorisations share: their pivots.
+/* What incomplete LU factorisations share: their pivots, and the factors of ilu0.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRECOND_ILU_H
@@ -65,5 +65,10 @@ static inline spmv_status ilu_check_finite(const spmv_preconditioner *m, const s
                                     context_counted(m->ctx), precond_value(a, k));
     return SPMV_OK;
 }
+
+/* The factors of ilu0, L with ones on its diagonal; both to be released, also after an error. Sets m->layout and
+ * m->fallen. */
+spmv_status ilu0_factor(spmv_preconditioner *m, const struct precond_source *source, struct host_rows *lower,
+                        struct host_rows *upper);
 
 #endif

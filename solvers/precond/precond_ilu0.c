@@ -91,10 +91,11 @@ done:
     return st;
 }
 
-spmv_status precond_make_ilu0(spmv_preconditioner *m, struct precond_source *source)
+spmv_status ilu0_factor(spmv_preconditioner *m, const struct precond_source *source, struct host_rows *lower,
+                        struct host_rows *upper)
 {
     spmv_status st = SPMV_OK;
-    struct host_rows a = {0}, lower = {0}, upper = {0};
+    struct host_rows a = {0};
     struct pivots pivots = pivots_of(m->type);
     int64_t *diagonal = NULL, *at = NULL;
     TRY(ilu_check_finite(m, &source->host));
@@ -102,16 +103,25 @@ spmv_status precond_make_ilu0(spmv_preconditioner *m, struct precond_source *sou
     TRY(host_alloc(m->ctx, a.rows * 8, "pivots of a factor", (void **)&diagonal));
     TRY(host_alloc(m->ctx, a.rows * 8, "a row of a factor", (void **)&at));
     TRY(factor_rows(m->ctx, &a, diagonal, at, &pivots));
-    TRY(split(m->ctx, &a, diagonal, &lower, &upper));
+    TRY(split(m->ctx, &a, diagonal, lower, upper));
     snprintf(m->layout, sizeof m->layout, "factors of %lld entr%s", (long long)(a.ptr[a.rows] + a.rows),
              a.ptr[a.rows] + a.rows == 1 ? "y" : "ies");
     pivots_report(m, &pivots);
-    TRY(triangles_make(m, &lower, &upper, NULL, NULL));
 done:
     host_rows_release(&a);
-    host_rows_release(&lower);
-    host_rows_release(&upper);
     host_free(diagonal);
     host_free(at);
+    return st;
+}
+
+spmv_status precond_make_ilu0(spmv_preconditioner *m, struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    struct host_rows lower = {0}, upper = {0};
+    TRY(ilu0_factor(m, source, &lower, &upper));
+    TRY(triangles_make(m, &lower, &upper, NULL, NULL));
+done:
+    host_rows_release(&lower);
+    host_rows_release(&upper);
     return st;
 }

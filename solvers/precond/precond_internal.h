@@ -8,9 +8,11 @@
 #define PRECOND_INTERNAL_H
 
 #include <math.h>
+
 #include <spmv/preconditioner.h>
 
 #include "core/backend.h"
+#include "core/host_device_fn.h"
 #include "core/reals.h"
 #include "formats/matrix_internal.h"
 
@@ -26,7 +28,7 @@ struct spmv_preconditioner {
     void *self;
     const void *inverse_diagonal;       /* for "jacobi" */
     bool identity;                      /* for "none" */
-    const struct precond_pair *factors; /* for "fsai" */
+    const struct precond_pair *factors; /* for "fsai" and "isai" */
     struct object_use use;              /* by solves, and by an application */
     bool applies;                       /* an application has not ended */
     spmv_plan *plan;                    /* the caller's, that it uses; NULL: none */
@@ -105,6 +107,7 @@ struct precond_look {
     int64_t positive;         /* of these */
     int64_t mixed;            /* rows in which they weigh something */
     int64_t balanced;         /* rows whose sum is nearly 0 */
+    int64_t weights;          /* the sum of precond_weight over the rows */
     double products;          /* of the envelope in the matrix's own order; not on a GPU */
 };
 
@@ -132,6 +135,19 @@ static inline bool precond_row_is_mixed(const struct precond_row *row, double di
 static inline bool precond_row_is_balanced(const struct precond_row *row, double diagonal)
 {
     return fabs(diagonal - row->sum + 2 * row->above) <= PRECOND_BALANCE * diagonal;
+}
+
+/* The sum of |a_ij|, j != i, over a_ii, in whole parts, whose sum over the rows does not depend on their order. */
+enum { PRECOND_MOST_WEIGHT = 1024, PRECOND_WEIGHT_PARTS = 65536 };
+HOST_DEVICE_FN int64_t precond_weight(double ratio)
+{
+    return (int64_t)(fmin(ratio, PRECOND_MOST_WEIGHT) * PRECOND_WEIGHT_PARTS);
+}
+
+/* Its mean over the rows. */
+static inline double precond_mean_weight(const struct precond_look *look, int64_t rows)
+{
+    return (double)look->weights / PRECOND_WEIGHT_PARTS / (double)rows;
 }
 
 /* A breadth-first search from row 0 along entries, which ends when it has reached PRECOND_BALL rows or
@@ -214,6 +230,7 @@ spmv_status precond_make_cholesky(spmv_preconditioner *, struct precond_source *
 spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_fsai(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_isai(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 
 /* ----------------------------------------------------------- "auto" (precond_choose.c) */
@@ -272,7 +289,7 @@ const char *precond_name(const spmv_preconditioner *m);
  * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
 
-/* For a preconditioner that multiplies by G and then by G' ("fsai"): the plans for these products, whose
+/* For a preconditioner that multiplies by G and then by G' ("fsai", "isai"): the plans for these products, whose
  * matrices (spmv_plan, a) kernels may read. *_cells[k]: what slices of PRECOND_SLICE rows as wide as their
  * longest row need before row k PRECOND_SLICE; on a GPU, up to PRECOND_SLICED_ROWS rows, else NULL. NULL for
  * all others. */

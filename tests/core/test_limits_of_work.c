@@ -305,7 +305,7 @@ static void each_set_up_is_cancelled(void **state)
     spmv_context *ctx = *state;
     spmv_matrix *a = NULL;
     spmv_csr view;
-    static const char *const names[] = {"ilut", "ilu0", "ic0", "cholesky", "fsai", "amg"};
+    static const char *const names[] = {"ilut", "ilu0", "ic0", "cholesky", "fsai", "isai", "amg"};
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:120", SPMV_F64, &a));
     spmv_matrix_view(a, &view);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <spmv/primitives.h>
 
 #include "core/runtime.h"
 #include "distributed/group_internal.h"
@@ -465,6 +466,64 @@ static void pattern_has_ones(void **state)
     close_outcome(&three);
     spmv_matrix_destroy(matrix);
 }
+
+#ifdef HOST_CUDA
+struct launching {
+    const spmv_csr *a;
+    int64_t steps, launches; /* of a solve with so many steps */
+};
+
+static spmv_status count_launches(spmv_group *group, void *user)
+{
+    struct launching *l = user;
+    spmv_context *ctx = spmv_group_context(group);
+    spmv_group_matrix *m = NULL;
+    spmv_preconditioner *precond = NULL;
+    void *b = NULL, *x = NULL;
+    spmv_cg_options cg;
+    spmv_cg_options_init(&cg, sizeof cg);
+    cg.zero_start = 1;
+    cg.rtol = 1e-100;
+    cg.max_iterations = l->steps;
+    spmv_status st = spmv_group_matrix_create(group, l->a, NULL, &m);
+    if (st == SPMV_OK)
+        st = spmv_group_preconditioner_create(m, "jacobi", &precond);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, l->a->rows * 8, &b);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, l->a->rows * 8, &x);
+    if (st == SPMV_OK)
+        st = spmv_map_index(ctx, SPMV_F64, &(const double){1}, &(const double){1e-3}, b, l->a->rows);
+    cg.precond = precond;
+    const int64_t before = host_cuda.launches;
+    if (st == SPMV_OK)
+        st = spmv_group_cg(m, b, x, &cg, NULL, 0);
+    l->launches = host_cuda.launches - before;
+    spmv_preconditioner_destroy(precond);
+    spmv_free(ctx, b);
+    spmv_free(ctx, x);
+    spmv_group_matrix_destroy(m);
+    return st;
+}
+
+/* A step with jacobi has three kernels on one rank: the product, the sums of its chunks, and one for all
+ * vectors. */
+static void step_has_one_vector_kernel(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    const struct matrix_case c = {"poisson2d:20", SPMV_F64, SPMV_F64, true};
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    struct launching few = {&a, 10, 0}, more = {&a, 42, 0}; /* whole blocks of steps are queued */
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    assert_int_equal(spmv_group_run(1, &options, count_launches, &few, NULL, 0), SPMV_ERROR_ITERATIONS);
+    assert_int_equal(spmv_group_run(1, &options, count_launches, &more, NULL, 0), SPMV_ERROR_ITERATIONS);
+    assert_int_equal(more.launches - few.launches, 3 * (more.steps - few.steps));
+    spmv_matrix_destroy(matrix);
+}
+#endif
 
 /* The plan says that a row above a rank's share makes the ranks unequal. */
 static void long_row_is_reported(void **state)
@@ -1210,6 +1269,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits),
         cmocka_unit_test(pattern_has_ones),
+#ifdef HOST_CUDA
+        cmocka_unit_test(step_has_one_vector_kernel),
+#endif
         cmocka_unit_test(long_row_is_reported),
         cmocka_unit_test(ranks_take_one_method),
         cmocka_unit_test(failures_reach_all_ranks),

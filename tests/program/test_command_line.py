@@ -374,7 +374,7 @@ class Text(test_program.Case):
         text = ""
         three = self.write("three.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n1 1 4\n2 1 1\n2 2 4\n3 2 1\n3 3 4\n")
         for system in "poisson2d:1", three:
-            for precond in "jacobi", "block-jacobi", "chebyshev", "ic0", "cholesky", "ilu0", "ilut", "fsai", "amg":
+            for precond in "jacobi", "block-jacobi", "chebyshev", "ic0", "cholesky", "ilu0", "ilut", "fsai", "isai", "amg":
                 text += self.ok("solve", system, "--precond", precond, "-v", "-o", os.devnull).stderr
         self.assertIn("1 dense block of 3 rows", text)
         self.assertIn("1 dense block of 1 row,", text)

@@ -1508,7 +1508,7 @@ class SolveSeveral(Case):
 
     def test_x_on_every_backend_and_with_every_preconditioner(self):
         for backend, _ in self.usable_backends():
-            for precond in "none", "jacobi", "block-jacobi", "chebyshev", "ic0", "fsai", "amg", "auto":
+            for precond in "none", "jacobi", "block-jacobi", "chebyshev", "ic0", "fsai", "isai", "amg", "auto":
                 if (backend, precond) == ("cuda", "ic0"):
                     self.fails(4, "solve", self.spec, self.path, "--backend", backend, "--precond", precond,
                                says="jacobi or amg")

@@ -516,7 +516,7 @@ class NearNull(Solve):
         self.assertNotEqual(self.levels(*thin), self.levels(*thin, "--strength", "1e-6"))
         self.fails(4, "solve", "poisson2d:40", "--precond", "cholesky", "--fill", "2", says="more than 2 times")
         names = {"fill": "1.5", "drop": "0.1", "degree": "1", "strength": "0.5", "block": "1"}
-        takers = {"fill": {"cholesky", "ilut"}, "drop": {"ilut"}, "degree": {"chebyshev", "amg", "fsai"},
+        takers = {"fill": {"cholesky", "ilut"}, "drop": {"ilut"}, "degree": {"chebyshev", "amg", "fsai", "isai"},
                   "strength": {"amg"}, "block": {"block-jacobi", "amg"}}  # fmt: skip
         every = self.fails(1, "solve", "x", "--precond", "zzz").stderr.strip().split("there are: ")[1].split(", ")
         for option, value in names.items():

@@ -133,7 +133,7 @@ static void numbers_that_are_not_finite_are_named(void **state)
 static void rows_without_entries_are_left_alone(void **state)
 {
     (void)state;
-    static const char *const names[] = {"jacobi", "block-jacobi", "ic0", "fsai", "amg", "auto"};
+    static const char *const names[] = {"jacobi", "block-jacobi", "ic0", "fsai", "isai", "amg", "auto"};
     spmv_context *const ctx = context_from(0);
     struct sparse a = laplacian(ALONE);
     spmv_matrix *there = NULL;

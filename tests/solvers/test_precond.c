@@ -1005,6 +1005,7 @@ static void auto_looks(void **state)
             expected.mixed += above > PRECOND_POSITIVE * own;
             expected.balanced += fabs(own - sum + 2 * above) <= PRECOND_BALANCE * own;
             expected.heaviest = fmax(expected.heaviest, sum / own);
+            expected.weights += precond_weight(sum / own);
             expected.smallest = fmin(expected.smallest, own);
             expected.largest = fmax(expected.largest, own);
         }
@@ -1015,6 +1016,7 @@ static void auto_looks(void **state)
         assert_int_equal(look.positive, expected.positive);
         assert_int_equal(look.mixed, expected.mixed);
         assert_int_equal(look.balanced, expected.balanced);
+        assert_true(llabs(look.weights - expected.weights) <= a.rows); /* a part may round differently */
         assert_ok(ctx, precond_ball_cuda(ctx, &device, &ball));
         if (i == 0) { /* step s from the corner of a grid reaches a diagonal */
             int32_t reached[2 * GRID] = {1};

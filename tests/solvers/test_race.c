@@ -180,6 +180,32 @@ static spmv_matrix *plate(spmv_context *ctx, int64_t columns, int64_t rows, spmv
     return square;
 }
 
+/* A grid of rows times columns points, coupled by 1 along its rows and by `weak` from row to row, on the host. */
+static spmv_matrix *layered(spmv_context *ctx, int64_t columns, int64_t rows, double weak, spmv_csr *a)
+{
+    const int64_t n = rows * columns;
+    int64_t *const row = support_zeros(5 * n, 8), *const column = support_zeros(5 * n, 8), nnz = 0;
+    double *const val = support_zeros(5 * n, 8);
+    spmv_matrix *matrix = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t beside[5] = {i, i % columns > 0 ? i - 1 : -1, i % columns < columns - 1 ? i + 1 : -1, i - columns,
+                                   i + columns};
+        for (int t = 0; t < 5; t++)
+            if (beside[t] >= 0 && beside[t] < n) {
+                row[nnz] = i;
+                column[nnz] = beside[t];
+                val[nnz++] = t == 0 ? 2 + 2 * weak : t < 3 ? -1 : -weak;
+            }
+    }
+    int32_t *const col = support_zeros(nnz, 4);
+    for (int64_t k = 0; k < nnz; k++)
+        col[k] = (int32_t)column[k];
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
+    spmv_matrix_view(matrix, a);
+    support_free(row, column, val, col);
+    return matrix;
+}
+
 /* amg takes many iterations of a plate. A complete factor, whose work is known, bounds them; one that would be too
  * large is not made. */
 static void factor_wins(void **state)
@@ -207,6 +233,116 @@ static void factor_wins(void **state)
         close_solve(ctx, &s);
         spmv_matrix_destroy(matrix);
     }
+}
+
+/* Judged by energy: the gains at two marks against those of another solve. */
+static void by_energy(void **state)
+{
+    (void)state;
+    const spmv_cg_result result = {.tolerance = 1e-8};
+    /* of a whole of about 1 there are left, at both marks: of the other one, and of this one */
+    static const struct {
+        double other[2], own[2];
+        bool behind, far;
+    } cases[] = {
+        {{1e-1, 1e-2}, {1e-2, 1e-4}, false, false},
+        {{1e-1, 1e-2}, {5e-3, 1e-5}, false, false}, /* 2.3 times the digits */
+        {{1e-1, 1e-2}, {1e-4, 1e-5}, false, true},
+        {{1e-1, 1e-2}, {2e-1, 1e-3}, true, false}, /* fewer digits at the first */
+        {{1e-1, 1e-4}, {1e-4, 1e-3}, true, false}, /* at the second */
+        {{1e-3, 1e-4}, {1e-4, 1e-8}, false, false},
+        {{1e-3, 1e-4}, {5e-4, 1e-8}, true, false}, /* not clearly ahead */
+        {{1e-3, 1e-4}, {0, 0}, false, true},       /* all digits */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double other[2] = {1 - cases[i].other[0], 1 - cases[i].other[1]};
+        struct judge j = judge_of(NULL, NULL, &result, 7, 1000, 1e9);
+        j.at[0] = 30;
+        j.at[1] = 40;
+        j.against = other;
+        int64_t stopped = 0;
+        for (int64_t k = 1; k <= 60 && stopped == 0; k++) {
+            j.gain = k < 30 ? 0 : 1 - cases[i].own[k >= 40];
+            stopped = judge_tell(7 + k, 1, &j) != 0 ? k : 0;
+        }
+        assert_int_equal(stopped, cases[i].behind ? 40 : 0);
+        assert_true(j.behind == cases[i].behind && j.stopped == cases[i].behind);
+        assert_true(isinf(j.most) == cases[i].far);
+    }
+}
+
+/* Multiplies row i and column i by 1 or 2 and the sign of cos(i): errors are then not smooth. The copy of the
+ * values. */
+static double *turn_signs(spmv_csr *a)
+{
+    double *const val = support_zeros(a->nnz, 8), *const by = support_zeros(a->rows, 8);
+    for (int64_t i = 0; i < a->rows; i++)
+        by[i] = copysign((double)(1 + i % 2), cos((double)i));
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            val[k] = by[i] * real_at(a->type, a->val, k) * by[a->col[k]];
+    a->val = val;
+    free(by);
+    return val;
+}
+
+/* cg with jacobi begins, and ic0 is tried: couplings mostly along the rows of a grid, of which ic0 is nearly a
+ * complete factor, so it wins; a plate, where it is behind jacobi from the beginning. */
+static void factor_by_energy(void **state)
+{
+    spmv_context *ctx = *state;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip(); /* on a GPU ic0 is no rival, and ref is slow */
+    for (int wins = 0; wins < 2; wins++) {
+        spmv_csr a;
+        spmv_matrix *const matrix = wins ? layered(ctx, 250, 160, 0.01, &a) : plate(ctx, 104, 104, &a);
+        double *const val = turn_signs(&a);
+        struct solve s = open_solve(ctx, &a, NULL), jacobi = open_solve(ctx, &a, "jacobi");
+        spmv_solver_info info;
+        assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+        assert_string_equal(precond_name(info.precond), "jacobi");
+        assert_string_equal(precond_rival(info.precond), "ic0");
+        run(ctx, &jacobi);
+        run(ctx, &s);
+        assert_string_equal(s.r.precond, wins ? "ic0" : "jacobi");
+        assert_non_null(strstr(s.r.why_precond, wins ? "with jacobi" : "iterations with ic0 the error was larger"));
+        if (wins)
+            assert_true(2 * s.r.iterations < jacobi.r.iterations);
+        else /* it goes on from the x that it had reached */
+            assert_true(s.r.iterations < 2 * jacobi.r.iterations);
+        const int64_t both = s.r.iterations;
+        run(ctx, &s); /* the winner is remembered */
+        assert_true(s.r.iterations < both);
+        close_solve(ctx, &jacobi);
+        close_solve(ctx, &s);
+        spmv_matrix_destroy(matrix);
+        free(val);
+    }
+}
+
+/* Of a small plate whose errors are not smooth ic0 begins, and a complete factor bounds its time. */
+static void factor_follows_ic0(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip();
+    spmv_matrix *const matrix = plate(ctx, 95, 100, &a);
+    double *const val = turn_signs(&a);
+    struct solve s = open_solve(ctx, &a, NULL), ic0 = open_solve(ctx, &a, "ic0");
+    spmv_solver_info info;
+    assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+    assert_string_equal(precond_name(info.precond), "ic0");
+    assert_string_equal(precond_rival(info.precond), "cholesky");
+    run(ctx, &ic0);
+    run(ctx, &s);
+    assert_string_equal(s.r.precond, "cholesky");
+    assert_non_null(strstr(s.r.why_precond, "with ic0"));
+    assert_true(s.r.iterations < ic0.r.iterations);
+    close_solve(ctx, &ic0);
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(matrix);
+    free(val);
 }
 
 /* The same with entries 0 beside the others: more than 8 a row, so that cg solves several right-hand sides
@@ -339,26 +475,38 @@ static void callbacks(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-/* Elasticity whose unknowns are numbered by direction, so that amg finds no nodes and is slow: amg begins,
- * and jacobi, which has less to do, is tried. */
+/* Elasticity whose unknowns are numbered by direction, so that amg finds no nodes and is slow. skew: added to one
+ * entry. */
+static spmv_matrix *by_direction(spmv_context *ctx, double skew, spmv_csr *a)
+{
+    spmv_matrix *matrix = NULL, *to = NULL;
+    spmv_csr of;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "elasticity2d:70", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &of);
+    int64_t *const row = support_zeros(of.nnz, 8);
+    int32_t *const col = support_zeros(of.nnz, 4);
+    double *const val = support_zeros(of.nnz, 8);
+    for (int64_t i = 0; i < of.rows; i++)
+        for (int64_t k = row_first(&of, i); k < row_first(&of, i + 1); k++) {
+            row[k] = i % 2 * (of.rows / 2) + i / 2;
+            col[k] = (int32_t)(of.col[k] % 2 * (of.rows / 2) + of.col[k] / 2);
+            val[k] = real_at(of.type, of.val, k) + (i == 200 && of.col[k] == 202 ? skew : 0);
+        }
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, of.rows, of.cols, of.nnz, row, col, val, SPMV_F64, &to, NULL));
+    spmv_matrix_view(to, a);
+    spmv_matrix_destroy(matrix);
+    support_free(row, col, val);
+    return to;
+}
+
+/* amg begins, and jacobi, which has less to do, is tried. */
 static void first_is_slow(void **state)
 {
     spmv_context *ctx = *state;
-    spmv_matrix *matrix = NULL, *by_direction = NULL;
     spmv_csr a;
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* jacobi begins */
-    assert_ok(ctx, spmv_matrix_generate(ctx, "elasticity2d:70", SPMV_F64, &matrix));
-    spmv_matrix_view(matrix, &a);
-    int64_t *const row = support_zeros(a.nnz, 8);
-    int32_t *const col = support_zeros(a.nnz, 4);
-    for (int64_t i = 0; i < a.rows; i++)
-        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++) {
-            row[k] = i % 2 * (a.rows / 2) + i / 2;
-            col[k] = (int32_t)(a.col[k] % 2 * (a.rows / 2) + a.col[k] / 2);
-        }
-    assert_ok(ctx, spmv_matrix_from_coo(ctx, a.rows, a.cols, a.nnz, row, col, a.val, a.type, &by_direction, NULL));
-    spmv_matrix_view(by_direction, &a);
+    spmv_matrix *const matrix = by_direction(ctx, 0, &a);
     struct solve s = open_solve(ctx, &a, NULL);
     run(ctx, &s);
     struct solve named = open_solve(ctx, &a, "amg");
@@ -367,9 +515,29 @@ static void first_is_slow(void **state)
     assert_non_null(strstr(s.r.why_precond, "found while solving"));
     close_solve(ctx, &named);
     close_solve(ctx, &s);
-    spmv_matrix_destroy(by_direction);
     spmv_matrix_destroy(matrix);
-    support_free(row, col);
+}
+
+/* Not symmetric: the factor of ilut is given up for amg, which is slow, so that the factor is made after all. */
+static void given_up_too_early(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip(); /* on a GPU jacobi begins, and ref is slow */
+    spmv_matrix *const matrix = by_direction(ctx, 0.01, &a);
+    struct solve s = open_solve(ctx, &a, NULL);
+    spmv_solver_info info;
+    assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+    assert_string_equal(info.solver, "gmres");
+    assert_string_equal(precond_name(info.precond), "amg");
+    assert_non_null(strstr(info.precond->why, "ilut would take more work"));
+    run(ctx, &s);
+    assert_string_equal(s.r.precond, "ilut");
+    assert_non_null(strstr(s.r.why_precond, "iterations with amg"));
+    assert_true(s.r.iterations < 200);
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(matrix);
 }
 
 /* The same bits for one thread and for three, and in two runs. */
@@ -568,10 +736,12 @@ static void nearly_there(void **state)
     double *val = NULL;
     if (SLOW)
         skip();
-    spmv_matrix *const matrix = shifted(ctx, "poisson2d:130", 0.2, &a, &val);
+    spmv_matrix *const matrix = shifted(ctx, "poisson2d:120", 0.2, &a, &val);
+    val[a.nnz - 1] = -1; /* no factor of a positive definite matrix is tried */
     struct solve s = open_solve(ctx, &a, NULL);
     run(ctx, &s);
     assert_string_equal(s.r.solver, "minres");
+    assert_string_equal(s.r.precond, "none");
     assert_true(s.r.iterations > 2000);
     close_solve(ctx, &s);
     spmv_matrix_destroy(matrix);
@@ -699,7 +869,9 @@ static void share_of_memory(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(several), with_context(factor_wins),
-             with_context(callbacks), with_context(first_is_slow), with_context(bits), with_context(nodes),
+SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
+             with_context(factor_follows_ic0), with_context(second_wins), with_context(several),
+             with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
+             with_context(given_up_too_early), with_context(bits), with_context(nodes),
              with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
              with_context(convection), with_context(share_of_memory))

@@ -300,7 +300,7 @@ static void zero_right_side(void **state)
  * alone. A b that is not 0 there has no solution, and the rest is solved. */
 static void isolated_vertex(void **state)
 {
-    static const char *const preconds[] = {"auto", "none", "jacobi", "block-jacobi", "ic0", "fsai", "amg"};
+    static const char *const preconds[] = {"auto", "none", "jacobi", "block-jacobi", "ic0", "fsai", "isai", "amg"};
     static const char *const methods[] = {"auto", "cg", "minres"};
     enum { SIDE = SLOW ? 4 : 16, ALONE = SIDE * SIDE };
     spmv_context *ctx = *state;

@@ -110,8 +110,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         As for ``Plan``.
     preconditioner : str, operator, matrix, function or Solver, optional
         ``"auto"`` (the default), ``"none"``, ``"jacobi"``, ``"block-jacobi"``, ``"chebyshev"``,
-        ``"ic0"``, ``"cholesky"``, ``"fsai"`` or ``"amg"``; for matrices that are not symmetric also ``"ilu0"``
-        and ``"ilut"``. Or an approximation M of the inverse of A: anything that multiplies with
+        ``"ic0"``, ``"cholesky"``, ``"fsai"``, ``"isai"`` or ``"amg"``; for matrices that are not symmetric
+        also ``"ilu0"`` and ``"ilut"``. Or an approximation M of the inverse of A: anything that multiplies with
         ``@`` or as a function, called in each iteration. With the solvers cg and minres, M must be
         symmetric (Hermitian) positive definite and the same in each iteration, and with bicgstab
         the same in each iteration. Only gmres allows an M that changes, such as another iterative
@@ -138,7 +138,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         How conjugate gradients runs; default ``"auto"``.
     options : dict, optional
         Of the preconditioner (``docs/preconditioners.md``):
-        ``block`` (block-jacobi: rows of a block; amg: rows of a node), ``degree`` (chebyshev, amg, fsai),
+        ``block`` (block-jacobi: rows of a block; amg: rows of a node), ``degree`` (chebyshev, amg, fsai, isai),
         ``steps``, ``lowest``, ``highest`` (chebyshev), ``shift`` (ic0), ``strength``, ``smoother``
         (amg), ``drop`` (ilut), ``fill`` (ilut, cholesky), ``update_values`` (amg: True: new values
         keep the aggregates and patterns, which is quicker than to make it again), and ``near_null``
