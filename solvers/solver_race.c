@@ -171,7 +171,8 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
 {
     const spmv_solver *const s = c->s;
     const bool gpu = context_on_device(s->ctx);
-    struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, s->a.rows, s->a.nnz, false);
+    struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, s->a.rows, s->a.nnz,
+                                            precond_has_nodes(s->precond) ? PRECOND_NODES : 0);
     const double expected = precond_expected(s->precond);
     if (cost.setup == 0 && expected > 0 && first != &krylov_minres)
         cost.steps = MARGIN * expected;

@@ -504,6 +504,7 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
         (*made)->rival = precond_choice_rival(&choice);
         (*made)->spare = choice.spare;
         (*made)->expected = choice.expected;
+        (*made)->nodes = choice.nodes;
         (*made)->rival_setup = choice.rival_setup;
     }
     if (st == SPMV_OK && choice.replaced)
@@ -731,6 +732,11 @@ const char *precond_rival(const spmv_preconditioner *m)
 const char *precond_spare(const spmv_preconditioner *m)
 {
     return m->spare;
+}
+
+bool precond_has_nodes(const spmv_preconditioner *m)
+{
+    return m->nodes;
 }
 
 double precond_expected(const spmv_preconditioner *m)
