@@ -436,8 +436,12 @@ static void same_bits(void **state)
                 first = one;
             else {
                 assert_memory_equal(first.y, one.y, (size_t)a.rows * size_of(&run));
-                for (int i = 0; i < CHEBYSHEV; i++) /* the same recurrence, rounded differently */
-                    assert_true(llabs(first.result[i].iterations - one.result[i].iterations) <= 2);
+                for (int i = 0; i < CHEBYSHEV; i++) { /* the same recurrence, rounded differently */
+                    const int64_t here = one.result[i].iterations, there = first.result[i].iterations;
+                    if (llabs(there - here) > 2 + there / 50)
+                        fail_msg("matrix %d, solve %d, way %d: %lld iterations, %lld with the first way", c, i, w,
+                                 (long long)here, (long long)there);
+                }
                 close_outcome(&one);
             }
         }
