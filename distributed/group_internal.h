@@ -73,6 +73,7 @@ struct spmv_group_matrix {
     int64_t *context_chunk;
     char *met; /* ranks: for meetings of all ranks */
     struct exchange exchange;
+    bool multiplied; /* a product has loaded its kernels, on all ranks */
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
     char note[256];
