@@ -153,9 +153,9 @@ typedef struct spmv_group_matrix spmv_group_matrix;
 typedef struct spmv_group_matrix_options {
     size_t size;        /* sizeof(spmv_group_matrix_options), set by its init function */
     spmv_type type;     /* of vectors and sums: as in spmv_plan_options, real types only */
-    const char *method; /* of the products: definition (ref), tiles (omp), slices, vector or scalar
-                           (cuda); default NULL or "auto": the first of them, on cuda slices or
-                           vector */
+    const char *method; /* of the products: definition (ref), tiles (omp), slices, groups, padded,
+                           tiles, vector or scalar (cuda); default NULL or "auto": the first of them
+                           that suits the whole matrix */
     /* cuda: how ranks exchange data, see docs/distributed.md: peer, nccl or host; default NULL or
      * "auto": the first that is possible */
     const char *exchange;

@@ -21,7 +21,7 @@ static_assert((int)padded::ROWS == (int)PADDED_ROWS, "the rows that choose.c cou
 static_assert((int)padded::WARPS * (int)padded::ROWS == (int)PADDED_BLOCK_ROWS &&
                   (int)PLAN_TILE_ROWS % (int)PADDED_BLOCK_ROWS == 0 &&
                   (int)PLAN_TILE_ROWS % (int)padded::SHARED_ROWS == 0,
-              "chunks of ranks begin where blocks begin");
+              "the rows of ranks begin where blocks begin");
 
 /* The state of a plan; arrays are in the context's memory. */
 struct padded_state {
