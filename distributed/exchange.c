@@ -347,8 +347,7 @@ spmv_status exchange_step_sums(void *matrix, spmv_type type, const struct plan_s
     const struct exchange_view own = {.chunk = m->context_chunk, .chunks = m->ranks.chunks};
     if (m->group->transport.ranks == 1)
         return exchange_sum_cuda(m->ctx, type, &own, &parts, sums, EXCHANGE_PUBLISH);
-    return sums == NULL ? m->exchange.kind->sum(m, type, &parts, NULL, EXCHANGE_PUBLISH)
-                        : sum_all(m, type, &parts, sums);
+    return sum_all(m, type, &parts, sums);
 }
 
 /* ------------------------------------------------------------- kernels that exchange by themselves */

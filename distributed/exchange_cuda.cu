@@ -122,7 +122,6 @@ template <typename T> struct step_parts {
     const part_sums::two<T> *squares; /* of each chunk */
     const T *dot, *products;          /* of each tile */
     int64_t tile_rows;
-    const int *stop;
 
     __device__ part_sums::step_sums<T> of_chunk(const exchange_view &v, int64_t c) const
     {
@@ -169,8 +168,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* The same for the sums of a step. Without COLLECT a kernel of the step collects. With `stop`, nothing is published
- * after the end of the solve, since another rank may still read the sums that ended it. */
+/* The same for the sums of a step. */
 template <typename T>
 __global__ void __launch_bounds__(BLOCK)
     sum_step(exchange_view v, step_parts<T> parts, part_sums::step_sums<T> *sums, int phases)
@@ -178,8 +176,6 @@ __global__ void __launch_bounds__(BLOCK)
     using sums_of = part_sums::step_sums<T>;
     begin_in_turn();
     const bool collects = (phases & EXCHANGE_COLLECT) != 0, alone = v.boards == nullptr;
-    if (parts.stop != nullptr && *parts.stop != 0)
-        return;
     const unsigned number = alone ? 0 : v.counters->sums + 1;
     for (int64_t c = (int64_t)blockIdx.x * WARPS + threadIdx.x / warp_lanes;
          c < v.chunks && (phases & EXCHANGE_PUBLISH) != 0; c += (int64_t)gridDim.x * WARPS) {
@@ -196,13 +192,8 @@ __global__ void __launch_bounds__(BLOCK)
             to[3 * v.own_stride] = of_chunk.products.im;
         }
     }
-    if (alone || blockIdx.x != gridDim.x - 1)
+    if (alone || !collects || blockIdx.x != gridDim.x - 1)
         return;
-    if (!collects) {
-        if (threadIdx.x == 0)
-            v.counters->begun = number; /* no block of this kernel reads it */
-        return;
-    }
     const sums_of all = exchanging::collect<sums_of>(v, number);
     if (threadIdx.x == 0) {
         *sums = all;
@@ -268,7 +259,7 @@ extern "C" spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, cons
         if (parts->step != nullptr) {
             const plan_step_parts &p = *parts->step;
             const step_parts<T> of_step = {(const part_sums::two<T> *)p.squares, (const T *)p.dot,
-                                           (const T *)p.products, parts->tile_rows, p.stop};
+                                           (const T *)p.products, parts->tile_rows};
             return launch_early(ctx, "group step sums", blocks, BLOCK, sum_step<T>, *view, of_step,
                                 (part_sums::step_sums<T> *)sums, phases);
         }

@@ -38,7 +38,6 @@ struct plan_step_parts {
     const void *dot, *products; /* of each tile_rows rows one number: the parts of p'q, and of the squares of q
                                    (plan_squares); NULL: 0 */
     int64_t tile_rows;          /* part_rows of the method */
-    const int *stop;            /* NULL, or a flag: where it is not 0, nothing is sent */
 };
 
 /* For a plan of the rows that one of several ranks has (distributed/): the rank's part of the whole
@@ -88,8 +87,7 @@ struct plan_ranks {
      * - queue_parts: NULL unless there is one rank: parts[c] = the sum of numbers[u] over the tiles u of
      *   chunk c. queue_sum adds these parts as sum_numbers does (part_sums.cuh).
      * - queue_step_sums: together: four sums, two of squares, p'q and that of products, to one struct in the
-     *   context's memory. With queue_parts: those of each chunk. sums NULL, only with a view: own parts are
-     *   sent, and a kernel of the step collects them.
+     *   context's memory. With queue_parts: those of each chunk.
      * - leaves_parts: the products of all ranks that have nonzeros leave parts (part_rows).
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called

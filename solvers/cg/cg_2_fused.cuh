@@ -50,6 +50,11 @@
 #define SPMV_CG_TWO_FROM (1 << 21)
 #endif
 
+/* With ranks: the least number of rows of the whole matrix for steps with one vector kernel. */
+#ifndef SPMV_CG_PREDICT_FROM
+#define SPMV_CG_PREDICT_FROM (1 << 19)
+#endif
+
 namespace cg_fused
 {
 

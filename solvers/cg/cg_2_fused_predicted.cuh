@@ -76,39 +76,12 @@ template <typename T> struct system_of_chunks : system<T> {
     int count;
 };
 
-/* The same where the kernels of a step exchange with those of other ranks (cg_fused::system_of_ranks). */
-template <typename T> struct system_of_ranks : system<T> {
-    exchange_view view;
-};
-
-/* For own_elements: chunks with elements for other ranks come first. */
-template <typename T> __device__ int chunk_at(const system_of_ranks<T> &a, int turn)
-{
-    return a.view.order[turn];
-}
-
-/* The number of the sums that other ranks send for this step. */
-template <typename T> __device__ unsigned number_of(const system<T> &)
-{
-    return 0;
-}
-
-template <typename T> __device__ unsigned number_of(const system_of_ranks<T> &a)
-{
-    return a.view.counters->begun;
-}
-
-template <typename T> __device__ sums<T> sum_all(const system_of_chunks<T> &a, unsigned)
+template <typename T> __device__ sums<T> sum_all(const system_of_chunks<T> &a)
 {
     return part_sums::sum_numbers<sums<T>>(a.count, [&](int i) { return a.all[i]; });
 }
 
-template <typename T> __device__ sums<T> sum_all(const system_of_ranks<T> &a, unsigned number)
-{
-    return exchanging::collect<sums<T>>(a.view, number);
-}
-
-template <typename T> __device__ sums<T> sum_all(const system<T> &a, unsigned)
+template <typename T> __device__ sums<T> sum_all(const system<T> &a)
 {
     const int count = a.squares.count < a.pq.count ? a.pq.count : a.squares.count;
     return part_sums::sum_numbers<sums<T>>(count, [&](int i) {
@@ -185,11 +158,6 @@ template <typename T> __device__ auto first_elements(const system_of_chunks<T> &
     return cg_fused::own_elements<each<T>>(a);
 }
 
-template <typename T> __device__ auto first_elements(const system_of_ranks<T> &a)
-{
-    return cg_fused::own_elements<each<T>>(a);
-}
-
 template <typename T, typename Elements> __device__ bool next_elements(const system<T> &a, Elements &own, bool *ended)
 {
     own.i += (int64_t)gridDim.x * (each<T> * BLOCK);
@@ -203,15 +171,8 @@ __device__ bool next_elements(const system_of_chunks<T> &a, Elements &own, bool 
     return own.next(a, ended);
 }
 
-template <typename T, typename Elements>
-__device__ bool next_elements(const system_of_ranks<T> &a, Elements &own, bool *ended)
-{
-    return own.next(a, ended);
-}
-
-/* Hands on the part of the squares that has ended, and what other ranks need of it. */
-template <typename T, typename Elements>
-__device__ void end_part(const system<T> &a, const Elements &, two<T> part, unsigned)
+/* Hands on the part of the squares that has ended. */
+template <typename T, typename Elements> __device__ void end_part(const system<T> &a, const Elements &, two<T> part)
 {
     part = part_sums::sum_block(part);
     if (threadIdx.x == 0)
@@ -219,31 +180,11 @@ __device__ void end_part(const system<T> &a, const Elements &, two<T> part, unsi
 }
 
 template <typename T, typename Elements>
-__device__ void end_part(const system_of_chunks<T> &a, const Elements &own, two<T> part, unsigned)
+__device__ void end_part(const system_of_chunks<T> &a, const Elements &own, two<T> part)
 {
     part = part_sums::sum_block(part);
     if (threadIdx.x == 0)
         a.next_left[own.turn_before()] = part;
-}
-
-template <typename T, typename Elements>
-__device__ void end_part(const system_of_ranks<T> &a, const Elements &own, two<T> part, unsigned number)
-{
-    const int turn = own.turn_before();
-    part = part_sums::sum_block(part);
-    if (threadIdx.x == 0)
-        a.next_left[chunk_at(a, turn)] = part;
-    if (turn < a.view.sending)
-        exchanging::put_chunk(a.view, turn, (const T *)a.next, number + a.view.counters->fetches);
-}
-
-template <typename T> __device__ void end_sums(const system<T> &, unsigned)
-{
-}
-
-template <typename T> __device__ void end_sums(const system_of_ranks<T> &a, unsigned number)
-{
-    a.view.counters->sums = number;
 }
 
 /* The vector kernel of a step. */
@@ -273,8 +214,7 @@ template <typename T, parts_of_x PARTS, typename System> __global__ void __launc
             own.load(a.next, before);
     };
     load();
-    const unsigned number = number_of(a);
-    const sums<T> sum = sum_all(a, number);
+    const sums<T> sum = sum_all(a);
     const int stop = stop_of(*a.s, now, sum);
     const turn<T> then = predict(now, sum.squares.im, sum.products.re, sum.products.im);
     if (first)
@@ -297,7 +237,7 @@ template <typename T, parts_of_x PARTS, typename System> __global__ void __launc
         bool ended;
         const bool more = next_elements(a, own, &ended);
         if (CHUNKS && ended) {
-            end_part(a, own, part, number);
+            end_part(a, own, part);
             part = {};
         }
         if (!more)
@@ -305,9 +245,7 @@ template <typename T, parts_of_x PARTS, typename System> __global__ void __launc
         load();
     }
     if (!CHUNKS)
-        end_part(a, own, part, number);
-    if (first)
-        end_sums(a, number);
+        end_part(a, own, part);
 }
 
 } // namespace cg_predicted

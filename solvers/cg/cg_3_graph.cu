@@ -20,7 +20,8 @@
  * only. If there is one rank, the next kernel adds the parts in that order, as without ranks. Where a rank's
  * kernels can write into the memory of other GPUs (plan_ranks, view), step_residual and step_direction
  * exchange the parts by themselves, and step_direction sends the elements that others need. With one vector
- * kernel, all four sums of a step are exchanged at once (queue_step_sums), behind the product.
+ * kernel, all four sums of a step are exchanged at once by a kernel behind the product (queue_step_sums). In small
+ * systems of ranks, two vector kernels that exchange by themselves take less time.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/cg/cg_2_fused.cuh"
@@ -74,7 +75,7 @@ bool exchanges(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
     return ranks != nullptr && ranks->view != nullptr && workspace_of(cg)->z == nullptr &&
-           ranks->rows < (int64_t)SPMV_CG_TWO_FROM * ranks->view->ranks;
+           !workspace_of(cg)->predicts && ranks->rows < (int64_t)SPMV_CG_TWO_FROM * ranks->view->ranks;
 }
 
 /* With ranks, bits do not depend on the number of blocks. */
@@ -213,12 +214,6 @@ template <typename T> void set_system(const struct cg *cg, cg_predicted::system_
     system->count = cg->s.plan->ranks->queue_parts != nullptr ? system->chunks : 1;
 }
 
-template <typename T> void set_system(const struct cg *cg, cg_predicted::system_of_ranks<T> *system)
-{
-    set_system(cg, (cg_predicted::system<T> *)system);
-    system->view = *cg->s.plan->ranks->view;
-}
-
 /* Launches the kernel on the system of this solve. */
 template <typename T, typename System, typename... Parameters, typename... Arguments>
 spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, void (*kernel)(System, Parameters...),
@@ -293,8 +288,7 @@ spmv_status multiply_sent(const spmv_plan *plan, struct plan_product product)
     return st != SPMV_OK || plan->a.rows == 0 ? st : plan_multiply(plan, &product);
 }
 
-/* The sums of a step with one vector kernel, or only own parts, which that kernel collects. The products of a
- * rank without nonzeros are 0. */
+/* The sums of a step with one vector kernel. The products of a rank without nonzeros are 0. */
 template <typename T> spmv_status queue_step_sums(const struct cg *cg)
 {
     const workspace *const own = workspace_of(cg);
@@ -303,9 +297,8 @@ template <typename T> spmv_status queue_step_sums(const struct cg *cg)
     char *const memory = (char *)own->memory;
     int64_t count = 0;
     const struct plan_step_parts parts = {left_of<T>(cg, false), has_parts ? pq_parts<T>(cg, &count) : nullptr,
-                                          has_parts ? memory + own->qq_at : nullptr, cg->s.plan->method->part_rows,
-                                          exchanges(cg) ? &system_of<T>(cg).s->ending : nullptr};
-    return ranks->queue_step_sums(ranks->self, cg->s.type, &parts, exchanges(cg) ? nullptr : memory + own->sums_at);
+                                          has_parts ? memory + own->qq_at : nullptr, cg->s.plan->method->part_rows};
+    return ranks->queue_step_sums(ranks->self, cg->s.type, &parts, memory + own->sums_at);
 }
 
 /* q = A p and p'q with ranks. */
@@ -381,14 +374,8 @@ template <typename T, typename System> spmv_status queue_predicted_of(const stru
 
 template <typename T> spmv_status queue_predicted(const struct cg *cg)
 {
-    const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    if (ranks == nullptr)
-        return queue_predicted_of<T, cg_predicted::system<T>>(cg);
-    if (!exchanges(cg))
-        return queue_predicted_of<T, cg_predicted::system_of_chunks<T>>(cg);
-    const spmv_status st = ranks->meet(ranks->self);
-    workspace_of(cg)->sent = true;
-    return st != SPMV_OK ? st : queue_predicted_of<T, cg_predicted::system_of_ranks<T>>(cg);
+    return cg->s.plan->ranks == nullptr ? queue_predicted_of<T, cg_predicted::system<T>>(cg)
+                                        : queue_predicted_of<T, cg_predicted::system_of_chunks<T>>(cg);
 }
 
 /* One step. */
@@ -519,6 +506,8 @@ spmv_status lend_direction(const struct cg *cg, workspace *own)
 bool predicts(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    if (ranks != nullptr && ranks->rows < SPMV_CG_PREDICT_FROM)
+        return false;
     return (ranks != nullptr ? ranks->leaves_parts : plan_leaves_parts(cg->s.plan)) && !cg->keeps &&
            (cg->s.precond == nullptr || precond_inverse_diagonal(cg->s.precond) != nullptr);
 }
