@@ -880,14 +880,6 @@ static spmv_status check_preconditioner_options(const struct options *o)
     return SPMV_OK;
 }
 
-const char *option_of_preconditioner(const struct options *o)
-{
-    for (int i = 0; i < OPTIONS; i++)
-        if (rows[i].of != NULL && (o->given >> i & 1) != 0)
-            return rows[i].name;
-    return NULL;
-}
-
 static spmv_status check_type(const struct options *o, enum option_commands commands, const char *command)
 {
     if (o->mixed && (commands & (IN_PRODUCT | IN_SOLVE | IN_INFO)) == 0) {

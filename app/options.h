@@ -118,9 +118,6 @@ int options_files(const struct options *o, enum file_role role, const char **pat
 enum integer_status { INTEGER_READ, INTEGER_WRONG, INTEGER_TOO_LARGE };
 enum integer_status integer_read(const char *text, long long *number);
 
-/* The name of an option for some preconditioners that was given, such as block; NULL: none was. */
-const char *option_of_preconditioner(const struct options *o);
-
 /* The options for loading a matrix: with --type mixed, its type is f32. */
 struct options options_for_matrix(const struct options *o);
 

@@ -400,6 +400,11 @@ done:
 bool exchange_let_wait(void *matrix, bool free)
 {
     spmv_group_matrix *m = matrix;
-    m->exchange.is_free = free && m->exchange.may_wait;
-    return m->exchange.is_free;
+    bool may = free && m->exchange.may_wait;
+    for (const spmv_group_matrix *l = m->levels; l != NULL; l = l->next_level)
+        may = may && (l->exchange.kind == NULL || l->exchange.may_wait);
+    m->exchange.is_free = may;
+    for (spmv_group_matrix *l = m->levels; l != NULL; l = l->next_level)
+        l->exchange.is_free = may;
+    return may;
 }

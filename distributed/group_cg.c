@@ -9,6 +9,7 @@
 
 #include "core/choice.h"
 #include "core/reals.h"
+#include "distributed/group_facts.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
 #include "solvers/precond/precond_internal.h"
@@ -146,7 +147,7 @@ done:
 /* Whether the preconditioner needs no more of the block than the diagonal. */
 static bool needs_diagonal(const char *name)
 {
-    static const char *const names[] = {"none", "jacobi", "chebyshev"};
+    static const char *const names[] = {"none", "jacobi", "chebyshev", "amg"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -169,25 +170,18 @@ static bool all_fail_alike(spmv_status st)
     return spmv_status_class(st) >= 7 && st != SPMV_CANCELLED;
 }
 
-/* chebyshev multiplies by the whole matrix, so all ranks make it together. The others each rank makes of its
+/* chebyshev and amg are of the whole matrix, so all ranks make them together. The others each rank makes of its
  * block. */
-static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+static spmv_status create_named(spmv_group_matrix *m, const char *name, const spmv_preconditioner_options *options,
+                                spmv_preconditioner **precond)
 {
     spmv_status st = SPMV_OK;
     struct block b = {.row_ptr = NULL};
-    spmv_preconditioner_options o;
-    struct precond_choice choice;
-    if (choice_is_auto(name)) {
-        TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, NULL, &choice));
-        name = choice.name;
-    }
-    const bool together = strcmp(name, "chebyshev") == 0;
-    spmv_preconditioner_options_init(&o, sizeof o);
+    spmv_preconditioner_options o = *options;
+    const bool together = strcmp(name, "chebyshev") == 0 || strcmp(name, "amg") == 0;
     o.type = m->type;
     o.plan = together ? m->plan : NULL;
-    st = check_square(m);
-    if (st == SPMV_OK)
-        st = make_block(m, needs_diagonal(name), &b);
+    st = make_block(m, needs_diagonal(name), &b);
     if (st == SPMV_OK && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name))
         st = check_diagonal(m, &b, name);
     if (st == SPMV_OK && !together)
@@ -202,13 +196,81 @@ done:
     return st;
 }
 
-spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+/* The kind that is chosen without ranks, by the same facts, or the first after it that can be made. */
+static spmv_status create_chosen(spmv_group_matrix *m, const spmv_preconditioner_options *options,
+                                 spmv_preconditioner **precond)
+{
+    spmv_status st = SPMV_OK;
+    struct group_facts facts;
+    struct precond_choice choice;
+    struct precond_whole whole = {.self = m, .find_ball = group_find_ball};
+    const spmv_csr sizes = {.rows = m->ranks.rows, .cols = m->cols, .nnz = m->ranks.nnz, .type = m->own.type};
+    struct precond_source source = {.a = &sizes, .options = options, .whole = &whole};
+    TRY(group_find_facts(m, &facts));
+    whole.look = facts.look;
+    source.bad = facts.bad;
+    source.bad_value = facts.bad_value;
+    TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, &source, &choice));
+    do {
+        m->group->settled = false;
+        st = create_named(m, choice.name, options, precond);
+    } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, &choice));
+    if (st == SPMV_OK) {
+        snprintf((*precond)->why, sizeof(*precond)->why, "%s", choice.why);
+        m->ctx->error[0] = '\0'; /* what it fell back from is no failure */
+    }
+done:
+    return st;
+}
+
+/* The options that ranks support. */
+static spmv_status check_options(const spmv_group_matrix *m, const spmv_preconditioner_options *o)
+{
+    const char *const refused = o->plan != NULL         ? "plan"
+                                : o->update_values != 0 ? "update_values"
+                                : o->general != 0       ? "general"
+                                                        : NULL;
+    return refused == NULL
+               ? SPMV_OK
+               : context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                              "spmv_group_preconditioner_create_with: the option %s is not for ranks", refused);
+}
+
+/* The options, without pointers. */
+static uint64_t numbers_of_options(const spmv_preconditioner_options *o)
+{
+    const char *const smoother = o->smoother != NULL ? o->smoother : "";
+    const double numbers[] = {o->block, o->degree,   o->steps, o->lowest,     o->highest,        o->shift,     o->drop,
+                              o->fill,  o->strength, o->type,  o->near_nulls, o->near_null_type, o->dimensions};
+    return group_mix(group_mix(0, numbers, sizeof numbers), smoother, strlen(smoother));
+}
+
+static spmv_status create_precond(spmv_group_matrix *m, const char *name, const spmv_preconditioner_options *options,
+                                  spmv_preconditioner **precond)
+{
+    spmv_status st = check_square(m);
+    spmv_preconditioner_options o;
+    m->group->settled = st != SPMV_OK; /* the same on all ranks */
+    TRY(st);
+    spmv_preconditioner_options_init(&o, sizeof o);
+    st = options_take(m->ctx, "preconditioner", &o, sizeof o, options);
+    if (st == SPMV_OK)
+        st = check_options(m, &o);
+    TRY(group_agree_on(m->group, st, "other options of a preconditioner", numbers_of_options(&o)));
+    st = choice_is_auto(name) ? create_chosen(m, &o, precond) : create_named(m, name, &o, precond);
+done:
+    return st;
+}
+
+spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *m, const char *name,
+                                                  const spmv_preconditioner_options *options,
+                                                  spmv_preconditioner **precond)
 {
     if (m == NULL || precond == NULL)
         return context_need(m != NULL ? m->ctx : NULL, "spmv_group_preconditioner_create", "precond", precond);
     *precond = NULL;
     group_begin(m->group);
-    const spmv_status st = create_precond(m, name, precond);
+    const spmv_status st = create_precond(m, name, options, precond);
     if (st != SPMV_OK) {
         char why[1024];
         snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
@@ -217,6 +279,11 @@ spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *n
         (void)context_fail(m->ctx, st, "%s", why);
     }
     return group_end(m->group, st);
+}
+
+spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+{
+    return spmv_group_preconditioner_create_with(m, name, NULL, precond);
 }
 
 /* ------------------------------------------------------------- the solve */

@@ -1,12 +1,12 @@
 /* The halo of a rank: elements of x that its rows need and other ranks own.
  *
- * A vector with room holds, in ascending order of their global numbers, the elements of lower ranks
- * that are needed, the own elements, and those of higher ranks. So columns keep their order, and
- * the product of a row is the same sum whatever rank has it.
+ * A vector with room holds, in ascending order of their global numbers, the elements of lower
+ * ranks that are needed, the own elements, and those of higher ranks. So columns keep their
+ * order, and the product of a row is the same sum whatever rank has it.
  *
- * Each thread lists the columns of others in its chunks, and sorts its list whenever it has doubled, so
- * repeats take little memory. Then one sorted list has the needed columns; the place of a column
- * follows from a search in it. Nothing has the size of the whole x.
+ * Each thread lists the columns of others in its chunks, and sorts its list whenever it has
+ * doubled, so repeats take little memory. Then one sorted list has the needed columns; the place
+ * of a column follows from a search in it. Nothing has the size of the whole x.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -109,8 +109,9 @@ static bool is_in(struct range own, int64_t column)
     return own.begin <= column && column < own.end;
 }
 
-/* Lists the columns of a chunk that others own. Returns whether there are any. A row often has the columns of the
- * row before, moved by one, so a column that was just listed is rare, and one in a small table is not listed again. */
+/* Lists the columns of a chunk that others own. Returns whether there are any. A row often has
+ * the columns of the row before, moved by one, so a column that was just listed is rare, and one
+ * in a small table is not listed again. */
 static bool list_chunk(const spmv_group_matrix *m, struct range own, int64_t c, struct columns *to)
 {
     enum { RECENT = 1 << 10 };
@@ -130,11 +131,26 @@ static bool list_chunk(const spmv_group_matrix *m, struct range own, int64_t c, 
     return any;
 }
 
-/* *all: the sorted columns that others own. Sets m->edge. */
+static void list_all(const spmv_group_matrix *m, struct columns *all)
+{
+    const struct range own = own_columns(m);
+    for (int64_t c = 0; c < m->ranks.chunks; c++)
+        m->edge[c] = false;
+    for (int64_t i = 0; i < m->cols; i++)
+        if (!is_in(own, i))
+            add_column(all, (int32_t)i);
+    all->sorted = all->count;
+}
+
+/* *all: the sorted columns that others own, and rows of this rank need. Sets m->edge. */
 static spmv_status list_needed(spmv_group_matrix *m, struct columns *all)
 {
     const struct range own = own_columns(m);
     bool refused = false;
+    if (m->needs_all) {
+        list_all(m, all);
+        return all->refused ? context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory for %s", what) : SPMV_OK;
+    }
 #pragma omp parallel num_threads(host_team(m->ctx, m->own.nnz))
     {
         struct columns mine = {.col = NULL};
@@ -154,8 +170,8 @@ static spmv_status list_needed(spmv_group_matrix *m, struct columns *all)
     return refused || all->refused ? context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory for %s", what) : SPMV_OK;
 }
 
-/* The place of a column in a vector with room. near: the number in the list of a column that was found
- * before. */
+/* The place of a column in a vector with room. near: the number in the list of a column that was
+ * found before. */
 static int32_t place_of(const struct halo *h, struct range own, int64_t column, int64_t *near)
 {
     int64_t begin = column < own.begin ? 0 : h->before, end = column < own.begin ? h->before : h->before + h->after;
@@ -197,8 +213,8 @@ static void renumber(spmv_group_matrix *m)
 
 /* ------------------------------------------------------------- who sends what */
 
-/* The parcels that arrive: the needed columns of each rank are neighbours in the list. at: ranks + 1
- * places of the list. */
+/* The parcels that arrive: the needed columns of each rank are neighbours in the list. at: ranks
+ * + 1 places of the list. */
 static void find_receives(spmv_group_matrix *m, const int32_t *list, int64_t count, int64_t *at)
 {
     struct halo *h = &m->halo;
@@ -269,8 +285,8 @@ static int64_t add_counts(spmv_group_matrix *m, const int64_t *counts)
     return sent;
 }
 
-/* Allocates what the search for the halo needs, and finds the needed columns: h->ghost, before, after and
- * room. */
+/* Allocates what the search for the halo needs, and finds the needed columns: h->ghost, before,
+ * after and room. */
 static spmv_status find_needed(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
@@ -281,7 +297,7 @@ static spmv_status find_needed(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->send, what, (void **)&h->send));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive, what, (void **)&h->receive));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive_at, what, (void **)&h->receive_at));
-    if (context_on_device(m->ctx)) {
+    if (context_on_device(m->ctx) && !m->needs_all) {
         TRY(group_rows_ghosts(m, (struct group_columns){own.begin, own.end}, &h->ghost, &needed.count));
     } else {
         TRY(list_needed(m, &needed));
@@ -398,6 +414,8 @@ spmv_status group_fetch_start(void *matrix, void *x)
     struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
     const double begin = monotonic_seconds();
+    if (m->all_ghosts == 0)
+        return SPMV_OK;
     if (m->exchange.kind != NULL) {
         TRY(exchange_fetch_start(m, x));
         goto done;
@@ -418,6 +436,8 @@ spmv_status group_fetch_finish(void *matrix, void *x)
     const struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
     const double begin = monotonic_seconds();
+    if (m->all_ghosts == 0)
+        return SPMV_OK;
     if (m->exchange.kind != NULL) {
         TRY(exchange_fetch_finish(m, x));
         goto done;

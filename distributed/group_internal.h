@@ -47,6 +47,7 @@ struct spmv_group_matrix {
      * sizes until group_rows_to_host */
     spmv_csr own, there;
     bool pattern;     /* they have no values */
+    bool needs_all;   /* of a level: all columns of others are needed, whatever the rows are */
     spmv_type type;   /* of vectors and sums */
     int64_t cols;     /* of the whole matrix */
     int64_t *row_ptr; /* the arrays of own */
@@ -73,6 +74,8 @@ struct spmv_group_matrix {
     int64_t *context_chunk;
     char *met; /* ranks: for meetings of all ranks */
     struct exchange exchange;
+    /* the matrices of hierarchies made of this one (group_levels.c), a list: they exchange in the same mode */
+    spmv_group_matrix *levels, *next_level;
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
     char note[256];
@@ -114,6 +117,10 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
  * matrix. name, compression: the options. Together. */
 spmv_status group_choose_method(spmv_group_matrix *m, const char *name, int compression);
 
+/* Together: *block = the rows of a node, if all nodes have the same number of rows, else 1. own: the rows that this
+ * rank gives, from number `first` on; rows: of the whole square matrix. */
+spmv_status group_find_nodes(spmv_group *group, const spmv_csr *own, int64_t first, int64_t rows, int *block);
+
 /* Makes the members of the matrix for sums and dot products (group_sums.c), and those of the halo
  * (group_halo.c). */
 spmv_status group_sums_prepare(spmv_group_matrix *m);
@@ -127,6 +134,9 @@ spmv_status group_halo_buffers(spmv_group_matrix *m); /* after the type is known
 void group_halo_release(spmv_group_matrix *m);
 spmv_status group_fetch_start(void *matrix, void *x);
 spmv_status group_fetch_finish(void *matrix, void *x);
+
+/* What a hierarchy of matrices needs of the ranks (group_levels.c). */
+extern const struct rank_tools group_rank_tools;
 
 /* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows
  * in the context's memory. */

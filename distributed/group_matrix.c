@@ -46,6 +46,7 @@ struct source {
     bool given_up; /* the arrays of own may be overwritten */
     struct given *given;
     int64_t *first, *entry, *last, step;
+    int block; /* rows of a node, of which step is a multiple */
     int64_t rows, nnz, cols;
     spmv_type type;
     bool pattern;
@@ -145,12 +146,20 @@ static int64_t work_before(const struct source *s, int rank, int64_t row)
     return s->first[rank] + row + s->entry[rank] + offset_at(s->own->row_ptr, s->own->row_ptr_bits, row);
 }
 
-/* Sets step and last. Together. */
+/* Sets block, step and last. Together. */
 static spmv_status learn_last(spmv_group *group, struct source *s)
 {
     const int rank = group->transport.rank;
     int64_t own = -1;
+    if (s->block == 0 && s->rows == s->cols && s->nnz > 0) {
+        const spmv_status st = group_find_nodes(group, s->own, s->first[rank], s->rows, &s->block);
+        if (st != SPMV_OK)
+            return st;
+    }
+    s->block = s->block == 0 ? 1 : s->block;
     s->step = context_on_device(group->ctx) ? PLAN_TILE_ROWS : 1;
+    while (s->step % s->block != 0)
+        s->step += context_on_device(group->ctx) ? PLAN_TILE_ROWS : 1;
     const int64_t row = (s->first[rank + 1] - 1) / s->step * s->step - s->first[rank];
     if (s->own->rows > 0 && row >= 0)
         own = work_before(s, rank, row);
@@ -602,11 +611,13 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     spmv_context *ctx = group->ctx;
     spmv_group_matrix *m = NULL;
     spmv_group_matrix_options o;
-    struct source s = {.own = own, .given_up = given_up};
+    struct source s = {.own = own, .given_up = given_up, .block = 0};
     struct bound *bound = NULL;
     int64_t *own_entry = NULL;
     spmv_group_matrix_options_init(&o, sizeof o);
     spmv_status ready = options_take(ctx, "group_matrix", &o, sizeof o, options);
+    if (ready == SPMV_OK)
+        ready = OPTIONS_CHECK(ctx, "spmv_group_matrix_create", {"block", o.block, 0, 8});
     if (ready == SPMV_OK)
         ready = check_own(ctx, own);
     if (ready == SPMV_OK)
@@ -614,12 +625,14 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     uint64_t numbers = group_mix(0, spmv_version(), strlen(spmv_version()));
     numbers = group_mix(numbers, &o.type, sizeof o.type);
     numbers = group_mix(numbers, &o.compression, sizeof o.compression);
+    numbers = group_mix(numbers, &o.block, sizeof o.block);
     const char *const texts[] = {o.method != NULL ? o.method : "auto", o.exchange != NULL ? o.exchange : "auto"};
     for (int i = 0; i < 2; i++)
         numbers = group_mix(numbers, texts[i], strlen(texts[i]) + 1);
     if (m != NULL)
         *m = (spmv_group_matrix){.group = group, .ctx = ctx};
     TRY(group_agree_on(group, ready, "another version of spmv or other options", numbers));
+    s.block = o.block;
     TRY(learn(group, &s));
     TRY(learn_last(group, &s));
     m->cols = s.cols;
@@ -645,6 +658,10 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     m->ranks.sum = group_sum;
     m->ranks.dot = group_dot_in_context;
     m->ranks.largest = group_largest;
+    m->ranks.tools = &group_rank_tools;
+    m->ranks.rank = group->transport.rank;
+    m->ranks.count = group->transport.ranks;
+    m->ranks.block = s.block;
     TRY(group_choose_method(m, o.method, o.compression));
     TRY(group_halo_prepare(m));
     TRY(spmv_group_agree(group, make_plan(m, &o)));
@@ -704,6 +721,9 @@ spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_ma
     const int rank = m->group->transport.rank, ranks = m->group->transport.ranks;
     const spmv_status st = spmv_plan_describe(m->plan, &plan, sizeof plan);
     int64_t largest = 0, all = 0;
+    double seconds = m->seconds;
+    for (const spmv_group_matrix *l = m->levels; l != NULL; l = l->next_level)
+        seconds += l->seconds;
     for (int r = 0; r < ranks; r++) {
         largest = max_i64(largest, m->work_of_rank[r]);
         all += m->work_of_rank[r];
@@ -728,7 +748,7 @@ spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_ma
                                          .method = plan.method,
                                          .type = m->type,
                                          .bytes = plan.bytes + (m->own.rows + 1) * 8 + m->own.nnz * (4 + value),
-                                         .exchange_seconds = m->seconds,
+                                         .exchange_seconds = seconds,
                                          .exchange = m->exchange.kind != NULL ? m->exchange.kind->name : "host"};
     result_write(info, size, &full, sizeof full);
     return st;

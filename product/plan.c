@@ -293,7 +293,8 @@ spmv_status plan_multiply_together(const spmv_plan *plan, struct plan_product pr
 {
     const struct plan_ranks *ranks = plan->ranks;
     void *const own = (void *)product.x;
-    const bool split = (plan->method->can & METHOD_SUBSETS) != 0 && plan->a.rows > 0;
+    const unsigned needs = METHOD_SUBSETS | (product.epilogue != NULL ? METHOD_EPILOGUE : 0);
+    const bool split = (plan->method->can & needs) == needs && plan->a.rows > 0;
     spmv_status st = ranks->fetch_start(ranks->self, own);
     product.x = plan_x_of(plan, own);
     product.subset = PLAN_INNER;
@@ -388,6 +389,12 @@ static spmv_status apply_with(spmv_plan *plan, const void *host_alpha, const voi
     if (plan->a.rows > 0)
         TRY(check_vectors(plan, "spmv_apply_with", x, y));
     TRY(check_epilogue(plan, x, y, &e));
+    if (plan->ranks != NULL) {
+        if (e.dot != NULL)
+            return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_apply_with: no dot product of several ranks");
+        product.epilogue = &e;
+        return plan_multiply_together(plan, product);
+    }
     if (plan->a.rows == 0) /* a dot product of no rows: all bits 0 */
         return e.dot == NULL ? SPMV_OK
                              : ctx->backend->map_index(ctx, SPMV_I32, zeros, NULL, e.dot,

@@ -53,12 +53,15 @@ struct plan_step_parts {
  * crosses the bounds of a chunk. A sum over all rows has one part for each chunk. */
 struct plan_ranks {
     void *self;
-    int64_t rows, nnz;     /* of the whole matrix */
-    int64_t first_row;     /* the number of the rank's first row */
-    int64_t chunks;        /* of this rank */
-    const int64_t *chunk;  /* chunks + 1: chunk c has rows chunk[c] ... chunk[c + 1] - 1 of this rank */
-    const bool *edge;      /* chunks: whether the rows of the chunk need elements of other ranks */
-    int64_t before, after; /* elements of other ranks in a vector that is multiplied */
+    int64_t rows, nnz;              /* of the whole matrix */
+    int64_t first_row;              /* the number of the rank's first row */
+    int rank, count;                /* the number of this rank, and of all */
+    int block;                      /* rows of a node; no node is cut between ranks */
+    int64_t chunks;                 /* of this rank */
+    const int64_t *chunk;           /* chunks + 1: chunk c has rows chunk[c] ... chunk[c + 1] - 1 of this rank */
+    const bool *edge;               /* chunks: whether the rows of the chunk need elements of other ranks */
+    int64_t before, after;          /* elements of other ranks in a vector that is multiplied */
+    const struct rank_tools *tools; /* for a hierarchy of matrices (solvers/exchange/rank_tools.h); NULL: none */
 
     /* Together: fetches the elements of other ranks into x. Between the two calls, own elements of
      * x may be read, but not changed. */

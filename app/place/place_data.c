@@ -104,11 +104,13 @@ spmv_status place_load(struct place *place, enum job_kind job, const char *argum
     const struct options reading = options_for_matrix(place->o);
     if (!place_on_ranks(place))
         return load_here(place, &reading, job, argument, in);
+    enum { MOST_ROWS = 8 }; /* of a node */
     spmv_group_matrix_options options;
     spmv_group_matrix_options_init(&options, sizeof options);
     options.type = place->o->type;
     options.method = method;
     options.exchange = place->o->exchange;
+    options.block = solves && place->o->block <= MOST_ROWS ? place->o->block : 0; /* larger ones are not for amg */
     options.compression = plan_compression(place->o, spmv_context_backend(place->ctx), solves);
     *in = (struct input){.argument = argument, .source = "spec"};
     const spmv_status st = !file_exists(argument) && spmv_spec_known(argument)

@@ -73,6 +73,27 @@ static int asks_stops(void *user)
     return stops_asked();
 }
 
+void attempt_precond_options(const struct job *job, spmv_preconditioner_options *options)
+{
+    const struct options *const o = job->o;
+    spmv_preconditioner_options_init(options, sizeof *options);
+    options->near_null = job->near_null;
+    options->near_nulls = job->near_nulls;
+    options->coordinates = job->coordinates;
+    options->nodes = job->nodes;
+    options->dimensions = job->dimensions;
+    if (place_on_ranks(job->place) && job->nodes > 0) { /* those of own rows */
+        const int64_t block = job->in.view.rows / job->nodes;
+        options->coordinates += job->place->part.first_row / block * job->dimensions;
+        options->nodes = job->place->part.own_rows / block;
+    }
+    options->block = o->block;
+    options->degree = o->degree;
+    options->drop = o->drop;
+    options->fill = o->fill;
+    options->strength = o->strength;
+}
+
 /* Makes the solver of the attempt. With --precond all, one whose preconditioner cannot be made is
  * skipped. */
 static spmv_status make_solver(struct job *job, struct attempt *a)
@@ -80,17 +101,7 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
     const struct options *o = job->o;
     spmv_solver_options options;
     spmv_preconditioner_options precond;
-    spmv_preconditioner_options_init(&precond, sizeof precond);
-    precond.near_null = job->near_null;
-    precond.near_nulls = job->near_nulls;
-    precond.coordinates = job->coordinates;
-    precond.nodes = job->nodes;
-    precond.dimensions = job->dimensions;
-    precond.block = o->block;
-    precond.degree = o->degree;
-    precond.drop = o->drop;
-    precond.fill = o->fill;
-    precond.strength = o->strength;
+    attempt_precond_options(job, &precond);
     spmv_solver_options_init(&options, sizeof options);
     options.precond_options = &precond;
     options.plan = job->p.plan;

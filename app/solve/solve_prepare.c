@@ -213,7 +213,7 @@ static spmv_status read_near_nulls(struct job *job, const char *path, void **val
     return st;
 }
 
-/* --near-null: vectors of the type of x, in the context's memory. */
+/* --near-null: vectors of the type of x, in the context's memory. Each rank reads all, and keeps its rows. */
 static spmv_status load_near_null(struct job *job)
 {
     const char *const path = job->o->near_null;
@@ -224,9 +224,15 @@ static spmv_status load_near_null(struct job *job)
         return report(SPMV_ERROR_UNSUPPORTED, "--near-null is for real matrices");
     spmv_status st = spmv_spec_known(path) ? generate_vectors(job, path, &made, &job->near_nulls)
                                            : read_near_nulls(job, path, &read, &job->near_nulls);
+    if (place_on_ranks(job->place))
+        st = place_agree(job->place, st);
     if (st == SPMV_OK) {
-        const int64_t bytes = job->in.view.rows * job->near_nulls * (int64_t)spmv_type_size(job->type);
-        st = send_array(job->place->ctx, read != NULL ? read : made, bytes, &job->near_null);
+        const bool all = !place_on_ranks(job->place);
+        const int64_t row_bytes = job->near_nulls * (int64_t)spmv_type_size(job->type);
+        const int64_t bytes = (all ? job->in.view.rows : job->place->part.own_rows) * row_bytes;
+        const char *const from = read != NULL ? read : made;
+        st = send_array(job->place->ctx, from + (all ? 0 : job->place->part.first_row * row_bytes), bytes,
+                        &job->near_null);
         st = st == SPMV_OK ? spmv_synchronize(job->place->ctx) : st;
         st = st == SPMV_OK ? st : place_passed(job->place, st);
     }
@@ -252,13 +258,10 @@ static spmv_status check_coordinates(const struct job *job, int64_t rows, int64_
     return SPMV_ERROR_SIZE;
 }
 
-/* --coordinates: in host memory. */
-static spmv_status load_coordinates(struct job *job)
+static spmv_status read_coordinates(struct job *job)
 {
     spmv_context *const ctx = job->place->ctx;
     int64_t cols = 0;
-    if (job->o->coordinates == NULL)
-        return SPMV_OK;
     if (type_is_complex(job->type))
         return report(SPMV_ERROR_UNSUPPORTED, "--coordinates is for real matrices");
     const spmv_status st = spmv_vectors_read(ctx, job->o->coordinates, SPMV_F64, &job->coordinates, &job->nodes, &cols);
@@ -267,6 +270,15 @@ static spmv_status load_coordinates(struct job *job)
         return report(st, spmv_last_error(ctx));
     job->dimensions = cols == 2 ? 2 : 3;
     return check_coordinates(job, job->nodes, cols);
+}
+
+/* --coordinates: in host memory. Each rank reads all. */
+static spmv_status load_coordinates(struct job *job)
+{
+    if (job->o->coordinates == NULL)
+        return SPMV_OK;
+    const spmv_status st = read_coordinates(job);
+    return place_on_ranks(job->place) ? place_agree(job->place, st) : st;
 }
 
 static spmv_status prepare(struct job *job, const char *b_path)

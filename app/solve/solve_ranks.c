@@ -23,27 +23,23 @@ const char *job_refuse_ranks(const struct options *o)
         return "several ranks solve for one right-hand side only: without --vectors";
     if (o->plot != NULL)
         return "--plot is not supported on several ranks; --history writes the residuals";
-    if (option_of_preconditioner(o) != NULL)
-        return "options of preconditioners, such as --block, are not supported on several ranks";
     if (strcmp(o->precond, "all") == 0)
-        return "the preconditioners of several ranks are none, jacobi and chebyshev, and of each rank's own block amg, "
+        return "the preconditioners of several ranks are none, jacobi, chebyshev and amg, and of each rank's own block "
                "ic0, cholesky, ilu0, fsai, isai and block-jacobi";
     return NULL;
 }
 
-/* --precond auto: jacobi, or none if an entry of the diagonal is not positive. */
 spmv_status job_prepare_on_ranks(struct job *job, struct attempt *a)
 {
     struct place *const place = job->place;
-    const bool chooses = choice_is_auto(a->name);
+    spmv_preconditioner_info info;
     const double began = monotonic_seconds();
-    snprintf(a->result.precond, sizeof a->result.precond, "%s", chooses ? "jacobi" : a->name);
-    const spmv_status st = spmv_group_preconditioner_create(place->matrix, a->result.precond, &a->precond);
+    spmv_preconditioner_options options;
+    attempt_precond_options(job, &options);
+    const spmv_status st = spmv_group_preconditioner_create_with(place->matrix, a->name, &options, &a->precond);
+    const bool made = st == SPMV_OK && spmv_preconditioner_describe(a->precond, &info, sizeof info) == SPMV_OK;
+    snprintf(a->result.precond, sizeof a->result.precond, "%s", made ? info.name : a->name);
     a->setup_seconds = monotonic_seconds() - began;
-    if (chooses && st == SPMV_ERROR_NOT_POSITIVE) {
-        strcpy(a->result.precond, "none");
-        return SPMV_OK;
-    }
     if (place_passed(place, st) != SPMV_OK)
         job_tell_next(job, a, st);
     return st;

@@ -89,6 +89,8 @@ bool is_wrong_row(const spmv_solver_result *result)
 static bool describe_preconditioner(const struct attempt *a, spmv_preconditioner_info *info)
 {
     spmv_solver_info solver;
+    if (a->precond != NULL) /* on ranks */
+        return spmv_preconditioner_describe(a->precond, info, sizeof *info) == SPMV_OK;
     return a->solver != NULL && spmv_solver_describe(a->solver, &solver, sizeof solver) == SPMV_OK &&
            solver.precond != NULL && spmv_preconditioner_describe(solver.precond, info, sizeof *info) == SPMV_OK;
 }
@@ -198,12 +200,13 @@ static void remark_profile(const struct job *job, const struct attempt *a)
 static void remark_preconditioner(const struct job *job, const struct attempt *a)
 {
     spmv_preconditioner_info info;
-    if (place_on_ranks(job->place))
-        remark(LEVEL_NORMAL, "preconditioner %s%s", a->result.precond,
-               strcmp(a->result.precond, "none") == 0 || strcmp(a->result.precond, "jacobi") == 0 ||
-                       strcmp(a->result.precond, "chebyshev") == 0
-                   ? ""
-                   : " of each rank's own block: iterations depend on the number of ranks");
+    static const char *const whole[] = {"none", "jacobi", "chebyshev", "amg"};
+    bool blocks = place_on_ranks(job->place);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        blocks = blocks && strcmp(a->result.precond, whole[i]) != 0;
+    if (blocks)
+        remark(LEVEL_NORMAL, "preconditioner %s of each rank's own block: iterations depend on the number of ranks",
+               a->result.precond);
     if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||
         strcmp(a->result.solver, "direct") == 0)
         return;

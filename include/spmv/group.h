@@ -160,6 +160,9 @@ typedef struct spmv_group_matrix_options {
      * "auto": the first that is possible */
     const char *exchange;
     int compression; /* as in spmv_plan_options; default SPMV_COMPRESSION_AUTO */
+    /* rows of a node, 1 to 8: chunks begin at multiples of it. Default 0: of a square matrix, the
+     * largest number for which the rows of each node have entries in the same nodes. */
+    int block;
 } spmv_group_matrix_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_group_matrix_options). */
@@ -172,7 +175,7 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
  * whole matrix only: with W the number of rows plus nonzeros, chunk c begins at the first row i
  * with i + row_ptr[i] >= c w. w is W / 128, but at least 1024 and at most 4096. For W > 2^22 it is
  * the multiple of 4096 from W / 1024 on. On cuda it is W / 528 for W > 528 * 4096, W / 1056 for
- * W > 1056 * 16384, and i is a multiple of 256. Rank r of N owns the chunks C r / N to
+ * W > 1056 * 16384, and i is a multiple of 256. It is also a multiple of the rows of a node (block). Rank r of N owns the chunks C r / N to
  * C (r + 1) / N - 1 of C. It owns the elements of x of the same numbers if the matrix is square,
  * else the r-th of N equal parts.
  *
@@ -295,10 +298,13 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
 
 /* Together: makes a preconditioner for the rows of this rank, for spmv_group_cg.
  *
- *   name      a name of spmv_preconditioner_name. With "none", "jacobi" and "chebyshev" iterations
- *             and bits do not depend on the number of ranks. Any other is made of the square block
+ *   name      a name of spmv_preconditioner_name. With "none", "jacobi", "chebyshev" and "amg"
+ *             iterations and bits do not depend on the number of ranks; the hierarchy of "amg" is that
+ *             which one rank makes of the whole matrix. Any other is made of the square block
  *             of each rank's own rows and columns (block Jacobi over ranks): iterations and bits
- *             depend on the number of ranks. NULL or "auto": jacobi.
+ *             depend on the number of ranks. NULL or "auto": that which is
+ *             chosen without ranks, by the same facts, except factors; the first one after it, if it cannot
+ *             be made. spmv_preconditioner_describe tells which, and why.
  *   *precond  release it with spmv_preconditioner_destroy before the matrix
  *
  * Errors: SPMV_ERROR_NOT_SQUARE; SPMV_ERROR_NOT_POSITIVE (a diagonal entry is not positive; the
@@ -306,6 +312,15 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
  * another rank. */
 SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix, const char *name,
                                                       spmv_preconditioner **precond);
+
+/* Together: the same with options, which must be the same on all ranks: those of
+ * spmv_preconditioner_create. near_null: own_rows times near_nulls elements. coordinates: of the nodes
+ * of own rows, nodes is their number; dimensions is the same on all ranks. block of amg: 1, or a divisor
+ * of the rows of a node of the group's matrix (spmv_group_matrix_options). plan must be NULL,
+ * update_values and general are not supported (SPMV_ERROR_UNSUPPORTED). NULL: defaults. */
+SPMV_API spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *matrix, const char *name,
+                                                           const spmv_preconditioner_options *options,
+                                                           spmv_preconditioner **precond);
 
 /* Together: solves A x = b by conjugate gradients, as spmv_cg for one right-hand side.
  *

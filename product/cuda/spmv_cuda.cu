@@ -18,10 +18,12 @@ struct scalar_rung {
 };
 
 struct vector_rung {
+    int shift;
+
     template <typename T, typename Offset, typename Stored>
     spmv_status operator()(spmv_context *ctx, csr_arrays<T, Offset, Stored> a, scaling<T> s, const T *x, T *y) const
     {
-        return vector::run(ctx, a, s, x, y);
+        return vector::run(ctx, a, s, x, y, shift);
     }
 };
 
@@ -69,5 +71,8 @@ extern "C" spmv_status scalar_cuda_apply(const spmv_plan *plan, const struct pla
 
 extern "C" spmv_status vector_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
 {
-    return apply(plan, product, vector_rung());
+    const struct plan_ranks *const ranks = plan->ranks;
+    const int shift = ranks != nullptr && ranks->rows > 0 ? vector::shift_for((double)ranks->nnz / (double)ranks->rows)
+                                                          : (int)vector::MOST_SHIFT;
+    return apply(plan, product, vector_rung{shift});
 }

@@ -31,8 +31,10 @@ static spmv_status go_on_with_roots(struct amg *amg, const struct amg_level *l, 
         TRY(amg_roots_cuda(amg->ctx, s, &roots, l->rows, any));
         goto done;
     }
-    TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I32, s->undecided, l->rows, &most));
-    *any = most != 0;
+    TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I32, s->undecided + amg_room(l), amg_own_rows(l), &most));
+    int64_t undecided = most > 0; /* without rows, most is the smallest number */
+    TRY(amg_add_ranks(amg, l, &undecided));
+    *any = undecided != 0;
 done:
     amg_release(&work);
     return st;
@@ -42,12 +44,15 @@ done:
 static spmv_status find_roots(struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s, void *offsets)
 {
     spmv_status st = SPMV_OK;
-    bool any = true, lists = context_on_device(amg->ctx);
+    bool any = true, lists = context_on_device(amg->ctx) && l->halo == NULL;
     TRY(run_mis_begin(amg, s, l->rows));
+    TRY(amg_fetch(amg, l, s->key, 8));
     while (any) { /* the undecided row with the largest key becomes a root, so this ends */
         for (int round = 0; round < (lists ? ROUNDS : 1); round++) {
             TRY(run_mis_spread(amg, s, l->rows));
+            TRY(amg_fetch(amg, l, s->near_key, 8));
             TRY(run_mis_decide(amg, s, l->rows));
+            TRY(amg_fetch(amg, l, s->key, 8));
         }
         TRY(go_on_with_roots(amg, l, s, offsets, &lists, &any));
     }
@@ -56,14 +61,17 @@ done:
     return st;
 }
 
-spmv_status amg_number_roots(const struct amg *amg, const struct amg_level *l, struct amg_roots *roots,
-                             int64_t *offsets, int64_t *total)
+spmv_status amg_number_roots(struct amg *amg, const struct amg_level *l, struct amg_roots *roots, int64_t *offsets,
+                             int64_t *total)
 {
     spmv_status st = SPMV_OK;
     roots->offset = offsets;
+    roots->numbers = amg_numbers_of(l);
     TRY(run_root(amg, roots, l->rows));
-    TRY(amg_sum_counts(amg, roots->count, l->rows, offsets, total));
+    TRY(l->halo != NULL ? amg_number_own(amg, l, roots->count, offsets, total)
+                        : amg_sum_counts(amg, roots->count, l->rows, offsets, total));
     TRY(run_join_root(amg, roots, l->rows));
+    TRY(amg_fetch(amg, l, roots->aggregate, 4));
 done:
     return st;
 }
@@ -71,7 +79,8 @@ done:
 spmv_status amg_find_aggregates(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *aggregates)
 {
     spmv_status st = SPMV_OK;
-    struct amg_aggregates s = {.f = amg_rows_of(&l->f), .nnz = l->a.nnz, .diagonal = l->diagonal, .count = counts};
+    struct amg_aggregates s = {
+        .f = amg_rows_of(&l->f), .nnz = l->a.nnz, .diagonal = l->diagonal, .count = counts, .first = amg_first_row(l)};
     struct amg_pool work = {.ctx = amg->ctx};
     void *offsets = NULL;
     TRY(amg_alloc(&l->pool, l->rows * 4, (void **)&l->aggregate));
@@ -85,6 +94,7 @@ spmv_status amg_find_aggregates(struct amg *amg, struct amg_level *l, int64_t *c
     s.joined = s.undecided;
     s.aggregate = l->aggregate;
     TRY(run_join_near(amg, &s, l->rows));
+    TRY(amg_fetch(amg, l, l->aggregate, 4));
 done:
     amg_release(&work);
     return st;

@@ -12,6 +12,7 @@ struct amg_aggregates {
     int64_t nnz;           /* of the level's matrix */
     const void *diagonal;  /* T: of that matrix */
     const int64_t *count;  /* entries of each row of f */
+    int64_t first;         /* the number of row 0 in the whole level */
     uint64_t *key;         /* state and priority of a row */
     uint64_t *near_key;    /* the largest key of a row and its neighbours */
     int32_t *undecided;    /* 1: the row is neither a root nor excluded */
@@ -23,8 +24,9 @@ struct amg_aggregates {
 struct amg_roots {
     const uint64_t *key, *near_key;
     int64_t *count;        /* 1 for a root, else 0 */
-    const int64_t *offset; /* exclusive sums of count */
-    int32_t *aggregate;    /* the number of a root, or of the root beside a row; or -1 */
+    const int64_t *offset; /* exclusive sums of count; with ranks those of all rows, in the layout of the level */
+    struct amg_numbers numbers;
+    int32_t *aggregate; /* the number of a root, or of the root beside a row; or -1 */
 };
 
 /* Whether the largest key of a row and its neighbours stays as it is: that of a root, since no other
@@ -44,7 +46,7 @@ AMG_ROW int amg_spread_is_final(uint64_t near_key)
 AMG_ROW void TYPED(amg_mis_begin)(const struct amg_aggregates *s, int64_t i)
 {
     const int coupled = ((const T *)s->diagonal)[i] > 0 && s->count[i] > 1;
-    s->key[i] = amg_key(coupled ? AMG_UNDECIDED : AMG_EXCLUDED, i);
+    s->key[i] = amg_key(coupled ? AMG_UNDECIDED : AMG_EXCLUDED, s->first + i);
     s->near_key[i] = 0;
 }
 
@@ -77,9 +79,9 @@ AMG_ROW void TYPED(amg_mis_decide)(const struct amg_aggregates *s, int64_t i)
         return;
     const uint64_t most = TYPED(amg_largest_key)(s, i, s->near_key, s->near_key[i]);
     if (most == key)
-        s->key[i] = amg_key(AMG_ROOT_STATE, i);
+        s->key[i] = amg_with_state(key, AMG_ROOT_STATE);
     else if (amg_state(most) == AMG_ROOT_STATE)
-        s->key[i] = amg_key(AMG_EXCLUDED, i);
+        s->key[i] = amg_with_state(key, AMG_EXCLUDED);
     else
         s->undecided[i] = 1;
 }
@@ -95,8 +97,9 @@ AMG_ROW void TYPED(amg_join_root)(const struct amg_roots *s, int64_t i)
 {
     const uint64_t own = s->key[i]; /* near_key: of a spread after all decisions */
     const uint64_t most = amg_state(own) == AMG_ROOT_STATE ? own : s->near_key[i];
-    s->aggregate[i] =
-        amg_state(most) == AMG_ROOT_STATE ? (int32_t)s->offset[(int64_t)(most & UINT64_C(0xffffffff))] : -1;
+    s->aggregate[i] = amg_state(most) == AMG_ROOT_STATE
+                          ? (int32_t)s->offset[amg_place(&s->numbers, (int64_t)(most & UINT64_C(0xffffffff)))]
+                          : -1;
 }
 
 /* Every other row with a strong coupling joins the aggregate of its strongest neighbour that is in

@@ -52,15 +52,21 @@ spmv_status amg_choose_interpolation(struct amg *amg, const struct amg_level *l)
     enum { SAMPLE = 1 << 14 };
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
-    struct amg_sample s = {.graph = graph_of(amg, l), .stride = ceil_divide(l->rows, SAMPLE)};
+    struct amg_sample s = {.graph = graph_of(amg, l), .stride = ceil_divide(l->all_rows, SAMPLE)};
     int64_t balance = 0;
     amg->classical = amg->general;
-    if (amg->general || l->nulls > 0 || l->near_null != NULL || l->rows <= AMG_COARSEST)
+    if (amg->general || l->nulls > 0 || l->near_null != NULL || l->all_rows <= AMG_COARSEST)
         return SPMV_OK;
-    const int64_t sample = ceil_divide(l->rows, s.stride);
+    const int64_t sample = amg_own_sample(l, s.stride, &s.begin);
     TRY(amg_alloc(&work, sample * 8, (void **)&s.count));
+    if (l->halo != NULL) {
+        TRY(amg_alloc_vector(amg, &work, l->rows, &s.seen));
+        TRY(run_see(amg, &s, l->rows));
+        TRY(amg_fetch_vector(amg, l, s.seen));
+    }
     TRY(run_one_way(amg, &s, sample));
     TRY(amg_reduce(amg, &work, SPMV_ADD, SPMV_I64, s.count, sample, &balance));
+    TRY(amg_add_ranks(amg, l, &balance));
     amg->classical = balance < 0;
 done:
     amg_release(&work);
@@ -75,6 +81,7 @@ static spmv_status find_dependence(const struct amg *amg, struct amg_level *l)
         TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest));
     const struct amg_dependence graph = graph_of(amg, l);
     TRY(run_dependence(amg, &graph, l->rows));
+    TRY(amg_fetch_vector(amg, l, l->strongest));
     if (amg->general) {
         if (l->strongest_t == NULL)
             TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest_t));
@@ -91,22 +98,29 @@ spmv_status amg_find_coarse_rows(struct amg *amg, struct amg_level *l, int64_t *
     const int rounds = context_on_device(amg->ctx) ? ROUNDS : 1;
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_split s = {0};
-    int32_t undecided = 1;
+    int64_t undecided = 1;
     void *offsets = NULL;
     TRY(find_dependence(amg, l));
     s.graph = graph_of(amg, l);
+    s.first = amg_first_row(l);
     TRY(amg_alloc(&l->pool, l->rows * 4, (void **)&l->aggregate));
     TRY(amg_alloc(&work, l->rows * 8, (void **)&s.key));
     TRY(amg_alloc(&work, l->rows * 8, (void **)&s.near_key));
     TRY(amg_alloc(&work, l->rows * 4, (void **)&s.undecided));
     TRY(amg_alloc(&work, (l->rows + 1) * 8, &offsets));
     TRY(run_split_begin(amg, &s, l->rows));
+    TRY(amg_fetch(amg, l, s.key, 8));
     while (undecided != 0) { /* the undecided row with the largest key becomes coarse, so this ends */
         for (int round = 0; round < rounds; round++) {
             TRY(run_split_decide(amg, &s, l->rows));
+            TRY(amg_fetch(amg, l, s.near_key, 8));
             TRY(run_split_exclude(amg, &s, l->rows));
+            TRY(amg_fetch(amg, l, s.key, 8));
         }
-        TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I32, s.undecided, l->rows, &undecided));
+        int32_t most = 0;
+        TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I32, s.undecided + amg_room(l), amg_own_rows(l), &most));
+        undecided = most > 0;
+        TRY(amg_add_ranks(amg, l, &undecided));
     }
     struct amg_roots roots = {.key = s.key, .near_key = s.near_key, .count = counts, .aggregate = l->aggregate};
     TRY(amg_number_roots(amg, l, &roots, offsets, coarse));
@@ -120,12 +134,15 @@ static spmv_status find_coarse_near(const struct amg *amg, const struct amg_leve
                                     struct amg_dependence graph, struct amg_interpolation *s)
 {
     spmv_status st = SPMV_OK;
-    *s = (struct amg_interpolation){.graph = graph, .aggregate = l->aggregate};
+    *s = (struct amg_interpolation){.graph = graph, .aggregate = l->aggregate, .near = graph.a};
     TRY(amg_alloc_vector(amg, work, l->rows, &s->to_coarse));
     TRY(amg_alloc(work, l->rows * 4, (void **)&s->near_count));
     TRY(amg_alloc(work, l->a.nnz * 4, (void **)&s->near.col));
     TRY(amg_alloc_vector(amg, work, l->a.nnz, &s->near.val));
     TRY(run_coarse_near(amg, s, l->rows));
+    TRY(amg_fetch(amg, l, s->near_count, 4));
+    TRY(amg_fetch_vector(amg, l, s->to_coarse));
+    TRY(amg_fetch_near(amg, l, work, &s->near));
 done:
     return st;
 }
@@ -143,6 +160,7 @@ static spmv_status interpolate(struct amg *amg, struct amg_level *l, struct amg_
     TRY(amg_alloc(&work, room * 4, (void **)&s.room.col));
     TRY(amg_alloc_vector(amg, &work, room, &s.room.val));
     TRY(run_interpolate(amg, &s, l->rows));
+    TRY(amg_clear_others(amg, l, counts));
     TRY(amg_new_rows(amg, pool, l->rows, counts, coarse, room, p, values));
     s.p = amg_rows_of(p);
     TRY(run_interpolate_place(amg, &s, l->rows));

@@ -42,10 +42,11 @@ AMG_ROW const struct amg_csr *amg_columns_of(const struct amg_dependence *s)
     return amg_is_symmetric(s) ? &s->a : &s->t;
 }
 
-/* Every stride-th row. */
+/* Every stride-th row from `begin` on. */
 struct amg_sample {
     struct amg_dependence graph; /* without m */
-    int64_t stride;
+    int64_t begin, stride;
+    void *seen;     /* T: m of the first AMG_LOOK entries of each row; NULL: not known */
     int64_t *count; /* see one_way */
 };
 
@@ -54,12 +55,13 @@ struct amg_split {
     struct amg_dependence graph;
     uint64_t *key, *near_key; /* state and priority of a row: before a round, and within it */
     int32_t *undecided;       /* 1: the row is neither coarse nor excluded */
+    int64_t first;            /* the number of row 0 in the whole level */
 };
 
 struct amg_interpolation {
     struct amg_dependence graph;
     const int32_t *aggregate; /* number of a coarse row, or -1 */
-    struct amg_csr near;      /* columns and values: see coarse_near */
+    struct amg_csr near;      /* see coarse_near; its rows begin where those of A do, or have room for more */
     int32_t *near_count;      /* the same */
     void *to_coarse;          /* the same, T */
     struct amg_csr room;      /* columns and values: rows of P before their lengths are known */
@@ -126,22 +128,28 @@ AMG_ROW int TYPED(amg_pulls)(const struct amg_dependence *s, T pull, T most)
 
 /* Whether both a_jj and m_j are above `least`. The first decides for most matrices, without a look at the row. Of
  * a long row, which many rows may look at, AMG_LOOK entries count. */
-AMG_ROW int TYPED(amg_is_far)(const struct amg_dependence *s, int64_t j, T least)
+AMG_ROW int TYPED(amg_is_far)(const struct amg_sample *s, int64_t j, T least)
 {
-    return ((const T *)s->diagonal)[j] > least && TYPED(amg_largest_of)(s, j, AMG_LOOK) > least;
+    return ((const T *)s->graph.diagonal)[j] > least &&
+           (s->seen != (void *)0 ? ((const T *)s->seen)[j] : TYPED(amg_largest_of)(&s->graph, j, AMG_LOOK)) > least;
 }
 
-/* count: for row t times `stride`: the rows on which it depends, less AMG_FAR_WEIGHT for each of them that is
- * far from depending on it: whose a_jj and m_j are more than AMG_FAR times as large as -a_ij. */
+AMG_ROW void TYPED(amg_see)(const struct amg_sample *s, int64_t i)
+{
+    ((T *)s->seen)[i] = TYPED(amg_largest_of)(&s->graph, i, AMG_LOOK);
+}
+
+/* count: for row `begin` and t times `stride`: the rows on which it depends, less AMG_FAR_WEIGHT for each of
+ * them that is far from depending on it: whose a_jj and m_j are more than AMG_FAR times as large as -a_ij. */
 AMG_ROW void TYPED(amg_one_way)(const struct amg_sample *s, int64_t t)
 {
-    const int64_t i = t * s->stride, end = amg_offset(&s->graph.a, i + 1);
+    const int64_t i = s->begin + t * s->stride, end = amg_offset(&s->graph.a, i + 1);
     const T own = TYPED(amg_largest_pull)(&s->graph, i);
     int64_t count = 0;
     for (int64_t k = amg_offset(&s->graph.a, i); k < end; k++) {
         const T pull = TYPED(amg_pull)(&s->graph, i, k);
         if (TYPED(amg_pulls)(&s->graph, pull, own))
-            count += TYPED(amg_is_far)(&s->graph, s->graph.a.col[k], AMG_FAR * pull) ? 1 - AMG_FAR_WEIGHT : 1;
+            count += TYPED(amg_is_far)(s, s->graph.a.col[k], AMG_FAR * pull) ? 1 - AMG_FAR_WEIGHT : 1;
     }
     s->count[t] = count;
 }
@@ -167,7 +175,7 @@ AMG_ROW void TYPED(amg_split_begin)(const struct amg_split *s, int64_t i)
         if (TYPED(amg_pulls)(&s->graph, pull, most[columns->col[k]]))
             use += pull / diagonal[columns->col[k]];
     }
-    s->key[i] = amg_used_key(use > 0 ? AMG_UNDECIDED : AMG_EXCLUDED, (double)use, i);
+    s->key[i] = amg_used_key(use > 0 ? AMG_UNDECIDED : AMG_EXCLUDED, (double)use, s->first + i);
 }
 
 /* Whether row i of a, which is A or A', has an undecided row with a larger key, and one of both depends on the
@@ -228,13 +236,14 @@ struct TYPED(amg_gathered) {
     T all, divisor; /* all: the sum, also of entries for which there is no room */
 };
 
-/* near: the coarse rows on which row i depends, with -a_ij, from the row's first entry of A on; near_count_i:
- * how many. to_coarse_i = b_i, the sum of these -a_ij. Coarse rows need none. */
+/* near: the coarse rows on which row i depends, with -a_ij; near_count_i: how many. to_coarse_i = b_i, the sum
+ * of these -a_ij. Coarse rows need none. */
 AMG_ROW void TYPED(amg_coarse_near)(const struct amg_interpolation *s, int64_t i)
 {
     const T most = ((const T *)s->graph.largest)[i];
     const int64_t end = amg_offset(&s->graph.a, i + 1), begin = amg_offset(&s->graph.a, i);
-    int64_t to = begin;
+    const int64_t first = amg_offset(&s->near, i);
+    int64_t to = first;
     T sum = 0;
     for (int64_t k = begin; k < end && s->aggregate[i] < 0; k++) {
         const T pull = TYPED(amg_pull)(&s->graph, i, k);
@@ -245,7 +254,7 @@ AMG_ROW void TYPED(amg_coarse_near)(const struct amg_interpolation *s, int64_t i
             sum += pull;
         }
     }
-    s->near_count[i] = (int32_t)(to - begin);
+    s->near_count[i] = (int32_t)(to - first);
     ((T *)s->to_coarse)[i] = sum;
 }
 
@@ -287,7 +296,7 @@ AMG_ROW void TYPED(amg_gather_row)(const struct amg_interpolation *s, int64_t i,
             TYPED(amg_gather)(g, s->aggregate[j], pull);
         } else {
             const T back = TYPED(amg_pull_back)(&s->graph, i, k, pull), share = pull / (to_coarse[j] + back);
-            const int64_t first = amg_offset(&s->graph.a, j), last = first + s->near_count[j];
+            const int64_t first = amg_offset(&s->near, j), last = first + s->near_count[j];
             divisor -= back * share;
             for (int64_t q = first; q < last; q++)
                 TYPED(amg_gather)(g, s->near.col[q], share * ((const T *)s->near.val)[q]);

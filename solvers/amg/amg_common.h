@@ -60,6 +60,36 @@ AMG_ROW uint64_t amg_with_state(uint64_t key, uint64_t state)
     return (key & ~(UINT64_C(3) << AMG_STATE_SHIFT)) | state << AMG_STATE_SHIFT;
 }
 
+/* The rows of a level of which several ranks have parts: see struct rank_halo. ghost: in the context's memory;
+ * NULL: one rank has all rows. */
+struct amg_numbers {
+    const int32_t *ghost;
+    int64_t room, before, own, after;
+    int64_t first; /* number of the first own row */
+};
+
+/* The place of the row of this number; 0 if it is neither an own row nor one in `ghost`. */
+AMG_ROW int64_t amg_place(const struct amg_numbers *s, int64_t row)
+{
+    if (s->ghost == (const int32_t *)0)
+        return row;
+    if (row >= s->first && row < s->first + s->own)
+        return s->room + row - s->first;
+    const int64_t at = first_column_from(s->ghost, 0, s->before + s->after, row);
+    if (at == s->before + s->after || s->ghost[at] != row)
+        return 0;
+    return at < s->before ? s->room - s->before + at : s->room + s->own + at - s->before;
+}
+
+/* The number of the row at a place. */
+AMG_ROW int64_t amg_number_at(const struct amg_numbers *s, int64_t place)
+{
+    const int64_t own = place - s->room;
+    if (s->ghost == (const int32_t *)0)
+        return place;
+    return own < 0 ? s->ghost[own + s->before] : own < s->own ? s->first + own : s->ghost[s->before + own - s->own];
+}
+
 /* The power of two that is not larger than x, at least 2^-1022; 1 for 0 and for numbers that are not
  * finite. */
 AMG_ROW double amg_power_of_two(double x)

@@ -26,14 +26,17 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core/backend.h"
+#include "product/plan_internal.h"
 #include "solvers/amg/amg_internal.h"
 
 /* ------------------------------------------------------------- what it needs */
 
-spmv_status amg_plan_for(const struct amg *amg, const spmv_csr *a, spmv_plan **plan)
+spmv_status amg_plan_for(const struct amg *amg, const struct rank_halo *halo, const spmv_csr *a, spmv_plan **plan)
 {
     if (*plan != NULL)
         return spmv_plan_update_values(*plan, a->val);
+    if (halo != NULL)
+        return amg_plan_of_rank(amg, halo, a, plan);
     spmv_plan_options o;
     spmv_plan_options_init(&o, sizeof o);
     o.type = amg->type;
@@ -44,6 +47,31 @@ spmv_status amg_plan_for(const struct amg *amg, const spmv_csr *a, spmv_plan **p
     return spmv_plan_create(amg->ctx, a, &o, plan);
 }
 
+/* For the rows of this rank. */
+static spmv_status plan_own(const struct amg *amg, const struct amg_level *l, const struct rank_halo *halo, spmv_csr a,
+                            spmv_plan **plan)
+{
+    a = amg_own_matrix(l, a);
+    return amg_plan_for(amg, halo, &a, plan);
+}
+
+/* The vectors of a level. With ranks they have room for elements of others, and point to the own ones, but for
+ * a level that each rank has whole. */
+static spmv_status alloc_vectors(const struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    const struct rank_halo *const p = l > amg->level && l->halo != NULL ? l[-1].halo_p : NULL;
+    TRY(amg_alloc_layouts(amg, l, l->halo_all != NULL ? l->halo_all : p, &l->residual));
+    TRY(amg_alloc_layouts(amg, l, p, &l->x));
+    TRY(amg_alloc_layouts(amg, l, p, &l->d));
+    if (l->halo_all != NULL) {
+        l->part = l->residual;
+        l->residual = (char *)l->part - l->halo_all->first * amg_type_size(amg);
+    }
+done:
+    return st;
+}
+
 spmv_status amg_plan_cycle(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
@@ -51,20 +79,17 @@ spmv_status amg_plan_cycle(struct amg *amg)
         struct amg_level *l = &amg->level[k];
         const bool last = k + 1 == amg->levels;
         if (!last || amg->coarsest_values == NULL)
-            TRY(amg_plan_for(amg, &l->a, &l->plan));
+            TRY(plan_own(amg, l, l->halo, l->a, &l->plan));
         TRY(amg_plan_smoother(amg, l));
         if (!last) {
-            TRY(amg_plan_for(amg, &l->p, &l->plan_p));
-            TRY(amg_plan_for(amg, &l->r, &l->plan_r));
+            TRY(plan_own(amg, l, l->halo_p, l->p, &l->plan_p));
+            TRY(amg_plan_for(amg, l->halo_r, &l->r, &l->plan_r));
         }
-        if (l->d == NULL) {
-            TRY(amg_alloc_vector(amg, &l->pool, l->rows, &l->residual));
-            TRY(amg_alloc_vector(amg, &l->pool, l->rows, &l->x));
-            TRY(amg_alloc_vector(amg, &l->pool, l->rows, &l->d));
-        }
+        if (l->d == NULL)
+            TRY(alloc_vectors(amg, l));
     }
     if (amg->coarsest_values != NULL)
-        TRY(amg_plan_for(amg, &amg->coarsest, &amg->plan_coarsest));
+        TRY(amg_plan_for(amg, NULL, &amg->coarsest, &amg->plan_coarsest));
 done:
     return st;
 }
@@ -89,10 +114,41 @@ static spmv_status cycle(const struct amg *amg, int k, void *x)
     add.z = x;
     TRY(amg_smooth(amg, l, x, true, &changed));
     TRY(amg_subtract(amg, l, changed));
-    TRY(spmv_apply(l->plan_r, NULL, l->residual, NULL, next->residual));
+    TRY(spmv_apply(l->plan_r, NULL, l->residual, NULL, next->part != NULL ? next->part : next->residual));
+    if (next->part != NULL)
+        TRY(amg->tools->spread(next->halo_all, next->part));
     TRY(cycle(amg, k + 1, next->x));
     TRY(spmv_apply_with(l->plan_p, &longer, next->x, NULL, l->d, &add)); /* d = P x, x = x + d */
     TRY(amg_smooth(amg, l, x, false, &changed));
+done:
+    return st;
+}
+
+/* On ranks. In place of the largest element, the norm of r tells the power of two: it is a sum that does not
+ * depend on the number of ranks, and on a GPU its exchange is queued. */
+static spmv_status apply_ranks(const struct amg *amg, const void *r, void *z)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_preconditioner *m = amg->m;
+    const struct amg_level *l = &amg->level[0];
+    void *const to = l->part != NULL ? l->part : l->residual;
+    const void *const x = (char *)l->x + (l->part != NULL ? l->halo_all->first * amg_type_size(amg) : 0);
+    struct amg_scaling s = {.largest = amg->largest, .squared = 1, .from = r, .to = to, .factor = amg->scale};
+    if (amg->largest != NULL)
+        TRY(amg->ranks->dot(amg->ranks->self, m->type, r, r, amg->largest));
+    if (amg->type != m->type)
+        TRY(amg_run(m->ctx, AMG_NARROW, amg->type, &s, m->rows));
+    else if (m->rows > 0)
+        TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, to, m->rows));
+    if (l->part != NULL)
+        TRY(amg->tools->spread(l->halo_all, l->part));
+    TRY(cycle(amg, 0, l->x));
+    s.from = x;
+    s.to = z;
+    if (amg->type != m->type)
+        TRY(amg_run(m->ctx, AMG_WIDEN, amg->type, &s, m->rows));
+    else if (m->rows > 0)
+        TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, x, z, m->rows));
 done:
     return st;
 }
@@ -105,6 +161,8 @@ spmv_status amg_apply(void *self, const void *r, void *z)
     const struct amg_level *l = &amg->level[0];
     if (amg->broken)
         return context_fail(m->ctx, SPMV_ERROR_NOT_POSITIVE, "preconditioner amg: the last new values were refused");
+    if (amg->ranks != NULL)
+        return apply_ranks(amg, r, z);
     if (amg->type == m->type) {
         TRY(m->ctx->backend->map(m->ctx, amg->negative ? SPMV_MAP_NEG : SPMV_MAP_COPY, m->type, r, l->residual,
                                  m->rows));

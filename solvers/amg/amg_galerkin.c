@@ -59,8 +59,7 @@ spmv_status amg_judge(struct amg *amg, const struct amg_level *l)
     return st != SPMV_OK ? st : amg_judge_read(amg, l, least);
 }
 
-/* Checks the next level's matrix; sets its `least`. mass: see the step coarse_mass; NULL: not known yet. */
-static spmv_status check_next(struct amg *amg, struct amg_level *l, double *mass)
+spmv_status amg_check_next(struct amg *amg, struct amg_level *l, double *mass)
 {
     spmv_status st = SPMV_OK;
     struct amg_level *next = l + 1;
@@ -77,8 +76,14 @@ static spmv_status check_next(struct amg *amg, struct amg_level *l, double *mass
         TRY(run_coarse_mass(amg, &s, next->rows));
     }
     TRY(run_coarse_check(amg, &s, next->rows));
-    TRY(spmv_reduce(amg->ctx, SPMV_MIN, SPMV_F64, s.ratio, &amg->cells->least, next->rows));
+    TRY(spmv_reduce(amg->ctx, SPMV_MIN, SPMV_F64, s.ratio + amg_room(next), &amg->cells->least, amg_own_rows(next)));
     amg->unchecked = true;
+    if (next->halo != NULL) {
+        double least = 0;
+        TRY(amg_read(amg, &amg->cells->least, 8, &least));
+        TRY(amg_smallest_of_ranks(amg, &least));
+        TRY(spmv_upload(amg->ctx, &least, &amg->cells->least, 8));
+    }
 done:
     return st;
 }
@@ -268,7 +273,9 @@ spmv_status amg_multiply(struct amg *amg, struct amg_level *l)
     struct amg_level product = {.pool.ctx = amg->ctx}, *const next = l + 1, *const to = amg->general ? &product : next;
     double *mass = NULL;
     bool made = false;
-    next->rows = l->p.cols;
+    if (l->halo != NULL)
+        return amg_multiply_ranks(amg, l);
+    next->rows = next->all_rows = l->p.cols;
     if (context_on_device(amg->ctx) && !amg->updates) {
         TRY(amg_alloc(&l->work, next->rows * 8, (void **)&mass));
         TRY(l->nulls > 0 && !amg->classical ? amg_block_galerkin(amg, l, to, mass, &made)
@@ -281,7 +288,8 @@ spmv_status amg_multiply(struct amg *amg, struct amg_level *l)
     if (amg->general)
         TRY(filter(amg, &product.a, next));
     TRY(amg_alloc(&next->pool, next->rows * 8, (void **)&next->least));
-    TRY(check_next(amg, l, made ? mass : NULL));
+    TRY(amg_check_next(amg, l, made ? mass : NULL));
+    next->all_nnz = next->a.nnz;
     if (amg->general && !amg->updates) {
         spmv_spgemm_plan_destroy(l->rap);
         l->rap = NULL;
@@ -314,7 +322,7 @@ spmv_status amg_multiply_values(struct amg *amg, struct amg_level *l)
         TRY(find_filtered_values(amg, l));
     else
         TRY(find_product_values(amg, l, l[1].values));
-    TRY(check_next(amg, l, NULL));
+    TRY(amg_check_next(amg, l, NULL));
 done:
     return st;
 }

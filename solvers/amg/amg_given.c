@@ -21,6 +21,7 @@ static spmv_status find_verdict(struct amg *amg, int sign, int64_t *first)
     const spmv_csr *a = &amg->given;
     struct amg_given s = {
         .a = amg_rows_of(a), .n = a->rows, .nnz = a->nnz, .values = a->val, .type = a->type, .sign = sign};
+    s.only_order = amg->ranks != NULL; /* the rest is checked by the ranks */
     TRY(amg_alloc(&work, a->rows * 8, (void **)&s.verdict));
     TRY(amg_run(amg->ctx, AMG_CHECK, amg->m->type, &s, a->rows));
     TRY(amg_reduce(amg, &work, SPMV_MIN, SPMV_I64, s.verdict, a->rows, first));
@@ -61,11 +62,32 @@ done:
     return st;
 }
 
+/* Each rank sorts its own rows. */
+static spmv_status sort_rows_of_rank(struct amg *amg, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    bool sorted = true, valid = true;
+    struct csr_copies copies = {0};
+    spmv_csr host, a;
+    TRY(check_given(amg, &sorted, &valid));
+    if (sorted)
+        return SPMV_OK;
+    TRY(csr_to_host(amg->ctx, &amg->given, false, &host, &copies));
+    TRY(sort_given(amg->ctx, &host, matrix));
+    spmv_matrix_view(*matrix, &a);
+    TRY(csr_to_context(amg->ctx, &a, false, &amg->given, &amg->given_copies));
+done:
+    csr_free_host(&copies);
+    return st;
+}
+
 spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     bool sorted = true, valid = true;
     spmv_csr a;
+    if (amg->ranks != NULL)
+        return sort_rows_of_rank(amg, matrix);
     TRY(csr_to_context(amg->ctx, source->a, false, &amg->given, &amg->given_copies));
     TRY(check_given(amg, &sorted, &valid));
     if (!valid || !sorted)
@@ -93,7 +115,8 @@ done:
 void amg_drop_given_values(struct amg *amg, const spmv_csr *a)
 {
     struct csr_copies *const copies = &amg->given_copies;
-    if (a->memory == SPMV_MEMORY_HOST && a->val != NULL && amg->level[0].values != NULL && !amg->updates) {
+    if (amg->ranks == NULL && a->memory == SPMV_MEMORY_HOST && a->val != NULL && amg->level[0].values != NULL &&
+        !amg->updates) {
         context_free(amg->ctx, copies->val);
         copies->val = NULL;
         copies->bytes -= amg->given.nnz * (int64_t)spmv_type_size(amg->given.type);
@@ -142,7 +165,9 @@ spmv_status amg_take_values(struct amg *amg)
     }
     if (amg_is_narrower(amg) && given->val != NULL) {
         TRY(amg_find_largest(amg, given->type, given->val, given->nnz, &largest));
-        amg->scale *= 1 / amg_power_of_two(real_at(given->type, &largest, 0));
+        double most = real_at(given->type, &largest, 0);
+        TRY(amg_largest_of_ranks(amg, &most, 1));
+        amg->scale *= 1 / amg_power_of_two(most);
     }
     if (l->values == NULL)
         TRY(amg_alloc_vector(amg, &l->pool, given->nnz, &l->values));
@@ -160,7 +185,7 @@ spmv_status amg_take_near_null(struct amg *amg)
     spmv_status st = SPMV_OK;
     struct amg_level *l = &amg->level[0];
     const spmv_type type = amg->near_null_type;
-    const int64_t elements = l->rows * max_i64(l->nulls, 1);
+    const int64_t elements = amg_own_rows(l) * max_i64(l->nulls, 1);
     void *vector = NULL;
     union real largest = {0};
     if (l->nulls > 0)
@@ -170,7 +195,8 @@ spmv_status amg_take_near_null(struct amg *amg)
         return l->nulls > 0 ? run_components(amg, &s, elements) : SPMV_OK;
     }
     TRY(amg_find_largest(amg, type, amg->near_null, elements, &largest));
-    const double most = real_at(type, &largest, 0);
+    double most = real_at(type, &largest, 0);
+    TRY(amg_largest_of_ranks(amg, &most, 1));
     if (!isfinite(most))
         return context_fail(amg->ctx, SPMV_ERROR_NOT_FINITE,
                             "preconditioner amg: a near-null-space vector has a number that is not finite");
@@ -181,8 +207,9 @@ spmv_status amg_take_near_null(struct amg *amg)
     if (l->nulls > 0)
         return amg_run(amg->ctx, AMG_CONVERT, SPMV_F64, &s, elements);
     TRY(amg_alloc_vector(amg, &l->pool, l->rows, &vector));
-    s.to = vector;
-    TRY(run_convert(amg, &s, l->rows));
+    s.to = amg_own_part(amg, l, vector);
+    TRY(run_convert(amg, &s, amg_own_rows(l)));
+    TRY(amg_fetch_vector(amg, l, vector));
     l->near_null = vector;
 done:
     return st;
@@ -194,10 +221,14 @@ spmv_status amg_check_range(const struct amg *amg, bool *fits)
     const struct amg_level *const l = &amg->level[0];
     union real entry = {0}, inverse = {0};
     const double most = sqrt(real_limits_of(amg->type).greatest) / RANGE_MARGIN;
+    double found[2] = {0};
     if (l->a.val != NULL)
         TRY(amg_find_largest(amg, amg->type, l->a.val, l->a.nnz, &entry));
     TRY(amg_find_largest(amg, amg->type, l->inverse, l->rows, &inverse));
-    *fits = real_at(amg->type, &entry, 0) <= most && real_at(amg->type, &inverse, 0) <= most;
+    found[0] = real_at(amg->type, &entry, 0);
+    found[1] = real_at(amg->type, &inverse, 0);
+    TRY(amg_largest_of_ranks(amg, found, 2));
+    *fits = found[0] <= most && found[1] <= most;
 done:
     return st;
 }

@@ -13,6 +13,7 @@ struct amg_given {
     const void *values; /* of a, or NULL: ones */
     spmv_type type;     /* of them */
     int sign;           /* 1 or -1: of the diagonal */
+    int only_order;     /* check: the order of the columns alone */
     int64_t *verdict;   /* see check and alone */
 };
 
@@ -36,20 +37,28 @@ struct amg_symmetry {
  * type. */
 struct amg_scaling {
     const void *largest; /* f64: max |r_i|; NULL: vectors of f32 */
+    int squared;         /* largest is the square of a number that takes its place */
     double factor;       /* narrow: is set. widen: the scale of the hierarchy */
     const void *from;
     void *to;
 };
 
+/* The power of two near the largest element. */
+AMG_ROW double amg_size_of(const struct amg_scaling *s)
+{
+    const double largest = *(const double *)s->largest;
+    return amg_power_of_two(s->squared ? sqrt(largest) : largest);
+}
+
 /* The factors of narrow and widen. Vectors of f32 fit f64 as they are. */
 AMG_ROW double amg_narrowing(const struct amg_scaling *s)
 {
-    return s->largest != (const void *)0 ? 1 / amg_power_of_two(*(const double *)s->largest) : 1;
+    return s->largest != (const void *)0 ? 1 / amg_size_of(s) : 1;
 }
 
 AMG_ROW double amg_widening(const struct amg_scaling *s)
 {
-    return s->largest != (const void *)0 ? amg_power_of_two(*(const double *)s->largest) * s->factor : s->factor;
+    return s->largest != (const void *)0 ? amg_size_of(s) * s->factor : s->factor;
 }
 
 #endif
@@ -75,7 +84,12 @@ AMG_ROW void TYPED(amg_check)(const struct amg_given *s, int64_t i)
         if (column == i)
             diagonal += s->sign * amg_source(s->type, s->values, k);
     }
-    s->verdict[i] = !(diagonal > 0 && diagonal <= 0x1.fffffffffffffp1023) ? 4 * i + 1 : !sorted ? 4 * i + 2 : INT64_MAX;
+    if (s->only_order)
+        s->verdict[i] = sorted ? INT64_MAX : 4 * i + 2;
+    else
+        s->verdict[i] = !(diagonal > 0 && diagonal <= 0x1.fffffffffffffp1023) ? 4 * i + 1
+                        : !sorted                                             ? 4 * i + 2
+                                                                              : INT64_MAX;
 }
 
 /* Entry (i, j); 0 if there is none. */

@@ -8,6 +8,7 @@
 #include <spmv/spgemm.h>
 
 #include "solvers/amg/amg_rows.h"
+#include "solvers/exchange/rank_tools.h"
 #include "solvers/precond/precond_internal.h"
 #include "solvers/precond/precond_loops.h"
 
@@ -31,12 +32,18 @@ struct amg_pool {
 /* A level: the matrix A, its smoother, and the transfer to the next level. All arrays are in the
  * context's memory and have the type of the hierarchy (T), unless a comment says otherwise. */
 struct amg_level {
-    int64_t rows;
+    int64_t rows; /* of a; with ranks also those of other ranks beside the own ones (amg_ranks.c) */
     spmv_csr a;
-    void *values; /* of a; NULL if it borrows the caller's */
-    int block;    /* rows of a node, if nulls > 0 */
-    int nulls;    /* near-null-space vectors; 0: one, near_null */
-    bool alike;   /* the rows of a node have the same columns; known after amg_find_nodes */
+    int64_t all_rows, all_nnz; /* of all ranks */
+    /* over ranks: of the vectors that A, P and R multiply; NULL: each rank has the whole level, and then of the
+     * residual of the first such level (halo_all). With halo_p, rows of P are those of this rank. */
+    struct rank_halo *halo, *halo_p, *halo_r, *halo_all;
+    int64_t *row_of_rank, *chunk; /* in host memory: see struct rank_first */
+    int32_t *ghost;               /* halo->ghost, in the context's memory */
+    void *values;                 /* of a; NULL if it borrows the caller's */
+    int block;                    /* rows of a node, if nulls > 0 */
+    int nulls;                    /* near-null-space vectors; 0: one, near_null */
+    bool alike;                   /* the rows of a node have the same columns; known after amg_find_nodes */
 
     /* the smoother (amg_smoother.c) */
     void *diagonal, *root, *inverse; /* see struct amg_diagonal and the step bound */
@@ -54,13 +61,14 @@ struct amg_level {
     /* the cycle (amg_cycle.c) */
     spmv_plan *plan, *plan_p, *plan_r;
     void *residual, *x, *d;
+    void *part; /* with halo_all: the own elements of residual */
 
     /* the transfer; not on the last level */
     spmv_csr f;     /* strong couplings (amg_strength.c) */
     void *f_values; /* NULL if f is a */
     int32_t *aggregate;
     const void *near_null; /* NULL: ones */
-    double *basis;         /* f64: nulls near-null-space vectors (amg_nodes.c) */
+    double *basis;         /* f64: nulls near-null-space vectors (amg_nodes.c); with ranks of own rows */
     spmv_csr p0, p;        /* tentative and smoothed interpolation (amg_prolong.c) */
     void *p0_values, *p_values;
     double omega;          /* of p */
@@ -91,9 +99,17 @@ struct amg_cells {
     int64_t total; /* entries of F */
 };
 
+/* Where the rows of a level that is about to be made begin, in host memory: see struct rank_first. */
+struct amg_coarse_rows {
+    int64_t *row_of_rank, *chunk;
+};
+
 struct amg {
     spmv_preconditioner *m;
     spmv_context *ctx;
+    const struct plan_ranks *ranks; /* that have parts of the matrix; NULL: one has all */
+    const struct rank_tools *tools;
+    struct amg_coarse_rows coarse;
 
     /* options */
     bool l1;                   /* the smoother is l1-Jacobi */
@@ -206,6 +222,78 @@ spmv_status amg_new_rows(struct amg *amg, struct amg_pool *pool, int64_t rows, c
 spmv_status amg_new_entries(struct amg *amg, struct amg_pool *pool, int64_t rows, void *offsets, int64_t total,
                             int64_t cols, int64_t most, spmv_csr *m, void **values);
 
+/* ----------------------------------------------------------- several ranks (amg_ranks.c)
+ *
+ * Without ranks these do nothing, and return what a rank has that has all. */
+
+/* Own rows of a level, and where they begin in its arrays; the number of row 0 in the whole level. */
+int64_t amg_own_rows(const struct amg_level *l);
+int64_t amg_room(const struct amg_level *l);
+int64_t amg_first_row(const struct amg_level *l);
+struct amg_numbers amg_numbers_of(const struct amg_level *l);
+
+/* How many of the own rows are among every stride-th of the whole level; where the first of them is. */
+int64_t amg_own_sample(const struct amg_level *l, int64_t stride, int64_t *begin);
+void *amg_own_part(const struct amg *amg, const struct amg_level *l, const void *vector);
+spmv_csr amg_own_matrix(const struct amg_level *l, spmv_csr a);
+
+/* Elements of other ranks in an array of l->rows elements; size: bytes of one. */
+spmv_status amg_fetch(const struct amg *amg, const struct amg_level *l, void *array, int64_t size);
+spmv_status amg_fetch_vector(const struct amg *amg, const struct amg_level *l, void *vector);
+
+/* *all: the numbers of all ranks, 8 bytes each, to be released with host_free. */
+spmv_status amg_gather_numbers(const struct amg *amg, const void *own, int64_t count, void **all);
+
+/* The largest of each number and the smallest, of all ranks; their sum, on levels of which ranks have parts. */
+spmv_status amg_largest_of_ranks(const struct amg *amg, double *numbers, int count);
+spmv_status amg_smallest_of_ranks(const struct amg *amg, double *number);
+spmv_status amg_add_ranks(const struct amg *amg, const struct amg_level *l, int64_t *number);
+
+/* counts of rows of other ranks = 0. */
+spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, int64_t *counts);
+
+/* The lists of rows of other ranks (see the step coarse_near), with those of the own rows. */
+spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
+                           struct amg_csr *near);
+
+/* Rows of other ranks of A with these values (rank_tools.h). */
+spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
+                             struct amg_pool *work, struct amg_csr *others);
+
+/* amg->given = the rows of the plan; the first level. */
+spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan);
+spmv_status amg_begin_ranks(struct amg *amg);
+
+/* Whether nodes of so many rows are possible: those of the group's matrix, or parts of them. */
+spmv_status amg_check_nodes(const struct amg *amg, int block);
+
+/* If the options have coordinates on ranks: near_null and near_nulls in their place, and block. */
+spmv_status amg_take_coordinates(struct amg *amg, struct amg_pool *pool, spmv_preconditioner_options *o);
+
+/* Sets offsets to the numbers of coarse rows, of which counts are 1 where there is one, and amg->coarse. */
+spmv_status amg_number_own(struct amg *amg, const struct amg_level *l, const int64_t *counts, int64_t *offsets,
+                           int64_t *total);
+
+/* The matrix of nodes of a level; P0, and the basis of the next level. Basis: of own rows. */
+spmv_status amg_find_nodes_of_rank(struct amg *amg, const struct amg_level *l, int64_t *counts,
+                                   struct amg_level *nodes);
+spmv_status amg_find_basis_of_rank(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes,
+                                   int64_t aggregates);
+
+/* R and the next level's matrix. */
+spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l);
+
+/* Makes a level whole on each rank, if it has at most amg_whole_rows. */
+spmv_status amg_make_whole(struct amg *amg, struct amg_level *l);
+int64_t amg_whole_rows(const struct amg *amg);
+
+/* A plan for the own rows; a vector with room for all halos of a level, of which *vector points to the own
+ * elements. */
+spmv_status amg_plan_of_rank(const struct amg *amg, const struct rank_halo *halo, const spmv_csr *own,
+                             spmv_plan **plan);
+spmv_status amg_alloc_layouts(const struct amg *amg, struct amg_level *l, const struct rank_halo *extra, void **vector);
+void amg_close_ranks(const struct amg *amg, struct amg_level *l);
+
 /* -------------------------------------------------------- the hierarchy (amg_setup.c) */
 
 /* Makes the hierarchy of the type from amg->given. If that fails, there is none, and amg->imprecise tells
@@ -257,8 +345,8 @@ spmv_status amg_find_strong_values(struct amg *amg, struct amg_level *l);
 spmv_status amg_find_aggregates(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *aggregates);
 /* l->aggregate = the numbers of the roots; see the step join_root. roots: with keys. offsets: scratch memory;
  * counts, offsets: l->rows + 1. */
-spmv_status amg_number_roots(const struct amg *amg, const struct amg_level *l, struct amg_roots *roots,
-                             int64_t *offsets, int64_t *total);
+spmv_status amg_number_roots(struct amg *amg, const struct amg_level *l, struct amg_roots *roots, int64_t *offsets,
+                             int64_t *total);
 
 /* P of aggregates, and its values. counts: scratch memory. */
 spmv_status amg_prolong(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t aggregates);
@@ -293,6 +381,8 @@ spmv_status amg_transpose_values(const struct amg *amg, const struct amg_level *
 /* R = P' (or Q') and the next level's matrix R A P, and their values. The check of that matrix is queued. */
 spmv_status amg_multiply(struct amg *amg, struct amg_level *l);
 spmv_status amg_multiply_values(struct amg *amg, struct amg_level *l);
+/* Checks the next level's matrix; sets its `least`. mass: see the step coarse_mass; NULL: not known yet. */
+spmv_status amg_check_next(struct amg *amg, struct amg_level *l, double *mass);
 /* What the last check found, if that is not known yet, for the matrix of level l: read now; or given. */
 spmv_status amg_judge(struct amg *amg, const struct amg_level *l);
 spmv_status amg_judge_read(struct amg *amg, const struct amg_level *l, double least);
@@ -304,8 +394,8 @@ spmv_status amg_invert_coarsest(struct amg *amg);
 
 /* What an application needs: the plans and the vectors of the cycle. */
 spmv_status amg_plan_cycle(struct amg *amg);
-/* *plan = a plan for a, or the same one with new values. */
-spmv_status amg_plan_for(const struct amg *amg, const spmv_csr *a, spmv_plan **plan);
+/* *plan = a plan for a, or the same one with new values. halo: of the vectors, or NULL. */
+spmv_status amg_plan_for(const struct amg *amg, const struct rank_halo *halo, const spmv_csr *a, spmv_plan **plan);
 /* z = M^-1 r by a V-cycle. */
 spmv_status amg_apply(void *amg, const void *r, void *z);
 

@@ -162,17 +162,24 @@ spmv_status amg_find_nodes(struct amg *amg, struct amg_level *l, int64_t *counts
         nodes->a = l->a;
         nodes->diagonal = l->diagonal;
         nodes->root = l->root;
+        nodes->halo = l->halo;
+        nodes->ghost = l->ghost;
+        nodes->row_of_rank = l->row_of_rank;
+        nodes->chunk = l->chunk;
+        nodes->all_rows = l->all_rows;
         return SPMV_OK;
     }
-    if (context_on_device(amg->ctx))
+    if (l->halo != NULL)
+        TRY(amg_find_nodes_of_rank(amg, l, counts, nodes));
+    else if (context_on_device(amg->ctx))
         TRY(merge_at_once(amg, l, counts, nodes, &s.slots, &made));
-    if (!made) {
+    if (l->halo == NULL && !made) {
         TRY(run_node_count(amg, &s, nodes->rows));
         TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
         s.c = amg_rows_of(&nodes->a);
         TRY(run_node_fill(amg, &s, nodes->rows));
     }
-    l->alike = s.slots.slot == NULL && nodes->a.nnz * l->block * l->block == l->a.nnz;
+    l->alike = l->halo == NULL && s.slots.slot == NULL && nodes->a.nnz * l->block * l->block == l->a.nnz;
     struct amg_diagonal d = {.a = amg_rows_of(&nodes->a), .nnz = nodes->a.nnz};
     TRY(amg_alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->diagonal));
     TRY(amg_alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->root));
@@ -181,6 +188,8 @@ spmv_status amg_find_nodes(struct amg *amg, struct amg_level *l, int64_t *counts
     d.diagonal = nodes->diagonal;
     d.root = nodes->root;
     TRY(run_diagonal(amg, &d, nodes->rows));
+    TRY(amg_fetch_vector(amg, nodes, nodes->diagonal));
+    TRY(amg_fetch_vector(amg, nodes, nodes->root));
 done:
     return st;
 }
@@ -224,8 +233,12 @@ spmv_status amg_prolong_basis(struct amg *amg, struct amg_level *l, int64_t *cou
         TRY(amg_find_strong_values(amg, l));
     else
         l->f_inverse = l->inverse;
-    TRY(amg_find_tentative(amg, nodes, counts, aggregates));
-    TRY(find_basis(amg, l, counts, nodes, aggregates));
+    if (l->halo != NULL) {
+        TRY(amg_find_basis_of_rank(amg, l, counts, nodes, aggregates));
+    } else {
+        TRY(amg_find_tentative(amg, nodes, counts, aggregates));
+        TRY(find_basis(amg, l, counts, nodes, aggregates));
+    }
     TRY(amg_smooth_tentative(amg, l));
 done:
     return st;

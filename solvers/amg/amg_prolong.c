@@ -64,7 +64,7 @@ spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
     bool made = false;
-    if (l->nulls > 0 && context_on_device(amg->ctx) && !amg->updates)
+    if (l->nulls > 0 && l->a.nnz > 0 && context_on_device(amg->ctx) && !amg->updates)
         TRY(amg_block_smooth(amg, l, &made));
     if (made) {
         l->omega = OMEGA / l->bound;

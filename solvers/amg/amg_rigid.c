@@ -12,12 +12,16 @@
  * Y. Yanagisawa, Y. Yamamoto, "CholeskyQR2", 2014). A mode whose pivot vanishes depends on those
  * before it and is left out. Sums are over tiles of fixed size, so bits do not depend on threads.
  *
+ * On ranks each one makes the modes of its own nodes. Tiles are the chunks of its rows then, and all
+ * ranks add the sums of all chunks in their order.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "core/choice.h"
 #include "core/loops/host_tiles.h"
 #include "formats/matrix_internal.h"
+#include "product/plan_internal.h"
 #include "solvers/amg/amg_internal.h"
 #include "solvers/precond/precond_internal.h"
 
@@ -28,7 +32,8 @@ enum { AXES = 3, MODES = 6, NODES_OF_TILE = 256 };
 static const double DEPENDENT = 0x1p-40;
 
 struct rigid {
-    int64_t rows; /* nodes times block */
+    const struct amg *amg; /* of several ranks, with own nodes here; NULL: all nodes are here */
+    int64_t rows;          /* nodes times block */
     int dimensions, block;
     const double *coordinates;
     double middle[AXES], factor; /* c; 1 / s */
@@ -62,6 +67,9 @@ static double element_of(const struct rigid *s, const double *p, int component, 
 
 static struct range nodes_of(const struct rigid *s, int64_t tile)
 {
+    const int64_t *const chunk = s->amg != NULL ? s->amg->ranks->chunk : NULL;
+    if (chunk != NULL)
+        return (struct range){chunk[tile] / s->block, chunk[tile + 1] / s->block};
     return (struct range){tile * NODES_OF_TILE, min_i64(s->rows / s->block, (tile + 1) * NODES_OF_TILE)};
 }
 
@@ -118,14 +126,14 @@ static void solve_tile(void *state, int64_t tile)
 }
 
 /* Sets U and the modes that are kept from the sums of all tiles. Rows of U of other modes are 0. */
-static void factorise(struct rigid *s, int64_t tiles)
+static void factorise(struct rigid *s, const double *sums, int64_t tiles)
 {
     const int k = s->modes;
     for (int j = 0; j < k; j++)
         for (int l = j; l < k; l++) {
             s->upper[j][l] = 0;
             for (int64_t t = 0; t < tiles; t++)
-                s->upper[j][l] += s->sums[(t * k + j) * k + l];
+                s->upper[j][l] += sums[(t * k + j) * k + l];
         }
     for (int j = 0; j < k; j++) {
         const double square = s->upper[j][j];
@@ -157,30 +165,61 @@ static void compact(struct rigid *s)
     s->modes = kept;
 }
 
-static spmv_status make_modes(spmv_context *ctx, struct rigid *s)
+static const char *const what = "rigid body modes";
+
+/* *all: the sums of all ranks; *tiles: how many. */
+static spmv_status gather_sums(const struct rigid *s, double **all, int64_t *tiles)
 {
     spmv_status st = SPMV_OK;
-    const int64_t tiles = ceil_divide(s->rows / s->block, NODES_OF_TILE);
-    TRY(host_alloc(ctx, tiles * s->modes * s->modes * 8, "rigid body modes", (void **)&s->sums));
-    tiles_each(ctx, tiles, fill_tile, s);
-    for (int pass = 0; pass < 2; pass++) {
-        tiles_each(ctx, tiles, gram_tile, s);
-        factorise(s, tiles);
-        tiles_each(ctx, tiles, solve_tile, s);
-        compact(s);
+    const struct amg *const amg = s->amg;
+    const int64_t own = *tiles, size = s->modes * s->modes * 8;
+    int64_t *offset = NULL;
+    void *counts = NULL;
+    TRY(amg_gather_numbers(amg, &own, 1, &counts));
+    TRY(host_alloc(amg->ctx, (amg->ranks->count + 1) * 8, what, (void **)&offset));
+    offset[0] = *tiles = 0;
+    for (int r = 0; r < amg->ranks->count; r++) {
+        *tiles += ((const int64_t *)counts)[r];
+        offset[r + 1] = *tiles * size;
     }
+    TRY(host_alloc(amg->ctx, max_i64(1, *tiles * size), what, (void **)all));
+    TRY(amg->tools->gather(amg->ranks->self, s->sums, *all, offset));
 done:
-    host_free(s->sums);
+    host_free_all(offset, counts);
     return st;
 }
 
-/* Checks the coordinates, and sets middle and factor. */
+static spmv_status make_modes(spmv_context *ctx, struct rigid *s)
+{
+    spmv_status st = SPMV_OK;
+    const bool ranks = s->amg != NULL;
+    const int64_t tiles = ranks ? s->amg->ranks->chunks : ceil_divide(s->rows / s->block, NODES_OF_TILE);
+    double *all = NULL;
+    TRY(host_alloc(ctx, max_i64(1, tiles * s->modes * s->modes * 8), what, (void **)&s->sums));
+    tiles_each(ctx, tiles, fill_tile, s);
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t all_tiles = tiles;
+        tiles_each(ctx, tiles, gram_tile, s);
+        if (ranks)
+            TRY(gather_sums(s, &all, &all_tiles));
+        factorise(s, ranks ? all : s->sums, all_tiles);
+        tiles_each(ctx, tiles, solve_tile, s);
+        compact(s);
+        host_free(all);
+        all = NULL;
+    }
+done:
+    host_free_all(s->sums, all);
+    return st;
+}
+
+/* Checks the coordinates, and sets middle and factor. nodes: of all ranks. */
 static spmv_status measure(spmv_context *ctx, const char *call, int64_t nodes, struct rigid *s)
 {
-    double half = 0;
+    double half = 0, ends[AXES][2]; /* -least, most */
     for (int axis = 0; axis < s->dimensions; axis++) {
         double least = INFINITY, most = -INFINITY;
-        for (int64_t i = 0; i < nodes; i++) {
+        for (int64_t i = 0; i < s->rows / s->block; i++) {
             const double at = s->coordinates[i * s->dimensions + axis];
             if (!isfinite(at))
                 return context_fail(
@@ -189,8 +228,15 @@ static spmv_status measure(spmv_context *ctx, const char *call, int64_t nodes, s
             least = fmin(least, at);
             most = fmax(most, at);
         }
-        s->middle[axis] = least / 2 + most / 2;
-        half = fmax(half, most / 2 - least / 2);
+        ends[axis][0] = -least;
+        ends[axis][1] = most;
+    }
+    const spmv_status st = s->amg == NULL ? SPMV_OK : amg_largest_of_ranks(s->amg, ends[0], 2 * s->dimensions);
+    if (st != SPMV_OK)
+        return st;
+    for (int axis = 0; axis < s->dimensions; axis++) {
+        s->middle[axis] = ends[axis][1] / 2 - ends[axis][0] / 2;
+        half = fmax(half, ends[axis][1] / 2 + ends[axis][0] / 2);
     }
     if (half == 0 && nodes > 1)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: all %lld nodes have the same coordinates", call,
@@ -254,12 +300,14 @@ static spmv_status check_arguments(spmv_context *ctx, const char *call, const sp
     return SPMV_OK;
 }
 
+/* a: the matrix or, of several ranks, own rows in the layout of struct rank_halo; NULL: no row is alone. */
 static spmv_status make(spmv_context *ctx, const char *call, const spmv_csr *a, int64_t nodes, int dimensions,
-                        const double *coordinates, int block, double *modes, int *count)
+                        const double *coordinates, int block, const struct amg *amg, double *modes, int *count)
 {
     spmv_status st = SPMV_OK;
     int64_t *alone = NULL;
-    struct rigid s = {.rows = nodes * block,
+    struct rigid s = {.amg = amg,
+                      .rows = amg != NULL ? amg->m->rows : nodes * block,
                       .dimensions = dimensions,
                       .block = block,
                       .coordinates = coordinates,
@@ -268,7 +316,7 @@ static spmv_status make(spmv_context *ctx, const char *call, const spmv_csr *a, 
     TRY(measure(ctx, call, nodes, &s));
     if (a != NULL && a->rows > 0)
         TRY(find_alone(ctx, a, &alone));
-    s.alone = alone;
+    s.alone = alone == NULL || amg == NULL ? alone : alone + amg->ranks->before;
     TRY(make_modes(ctx, &s));
     *count = s.modes;
 done:
@@ -290,7 +338,7 @@ spmv_status spmv_rigid_body_modes(spmv_context *ctx, const spmv_csr *a, int64_t 
     if (nodes > 0) {
         TRY(context_need(ctx, call, "coordinates", coordinates));
         TRY(context_need(ctx, call, "modes", modes));
-        TRY(make(ctx, call, a, nodes, dimensions, coordinates, block, modes, count));
+        TRY(make(ctx, call, a, nodes, dimensions, coordinates, block, NULL, modes, count));
     }
 done:
     return st;
@@ -312,6 +360,15 @@ static spmv_status find_rows_of_node(spmv_context *ctx, const char *call, int64_
     return SPMV_OK;
 }
 
+static spmv_status check_no_vectors(spmv_context *ctx, const char *call, const spmv_preconditioner_options *o)
+{
+    return o->near_null == NULL ? SPMV_OK
+                                : context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                                               "%s: near_null and coordinates are both given: the modes of the "
+                                               "coordinates would take the place of the vectors",
+                                               call);
+}
+
 spmv_status precond_take_coordinates(spmv_context *ctx, const char *name, const spmv_csr *a,
                                      spmv_preconditioner_options *o, void **vectors, int64_t *bytes)
 {
@@ -321,20 +378,16 @@ spmv_status precond_take_coordinates(spmv_context *ctx, const char *name, const 
     *vectors = NULL;
     *bytes = 0;
     if ((!choice_is_auto(name) && strcmp(name, "amg") != 0) ||
-        (o->nodes == 0 && (o->coordinates == NULL || a->rows == 0)))
+        (o->nodes == 0 && (o->coordinates == NULL || a->rows == 0)) || (o->plan != NULL && o->plan->ranks != NULL))
         return SPMV_OK;
     if (o->coordinates == NULL || o->nodes <= 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: nodes is %lld, coordinates is %s", call, (long long)o->nodes,
                             o->coordinates != NULL ? "an array" : "NULL");
-    if (o->near_null != NULL)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "%s: near_null and coordinates are both given: the modes of the coordinates would take the "
-                            "place of the vectors",
-                            call);
+    TRY(check_no_vectors(ctx, call, o));
     TRY(find_rows_of_node(ctx, call, a->rows, o));
     TRY(check_arguments(ctx, call, a, o->nodes, o->dimensions, o->block));
     TRY(host_alloc(ctx, a->rows * MODES * 8, "rigid body modes", (void **)&modes));
-    TRY(make(ctx, call, a, o->nodes, o->dimensions, o->coordinates, o->block, modes, &o->near_nulls));
+    TRY(make(ctx, call, a, o->nodes, o->dimensions, o->coordinates, o->block, NULL, modes, &o->near_nulls));
     if (o->near_nulls > 0) {
         const int64_t size = a->rows * o->near_nulls * 8;
         TRY(context_alloc(ctx, size, vectors));
@@ -351,5 +404,40 @@ done:
         *vectors = NULL;
     }
     host_free(modes);
+    return st;
+}
+
+spmv_status amg_take_coordinates(struct amg *amg, struct amg_pool *pool, spmv_preconditioner_options *o)
+{
+    static const char call[] = "preconditioner amg";
+    spmv_status st = SPMV_OK;
+    const int64_t rows = amg->m->rows;
+    double *modes = NULL;
+    void *vectors = NULL, *all = NULL;
+    if (amg->ranks == NULL || o->dimensions == 0)
+        return SPMV_OK;
+    TRY(amg_gather_numbers(amg, &o->nodes, 1, &all));
+    const int64_t own = o->nodes;
+    for (int r = 0; r < amg->ranks->count; r++)
+        o->nodes += r != amg->ranks->rank ? ((const int64_t *)all)[r] : 0;
+    if (o->nodes <= 0 || (own > 0 && o->coordinates == NULL))
+        TRY(context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "%s: nodes is %lld, coordinates is %s", call,
+                         (long long)o->nodes, o->coordinates != NULL ? "an array" : "NULL"));
+    TRY(check_no_vectors(amg->ctx, call, o));
+    TRY(find_rows_of_node(amg->ctx, call, amg->ranks->rows, o));
+    TRY(check_arguments(amg->ctx, call, NULL, o->nodes, o->dimensions, o->block));
+    TRY(amg_check_nodes(amg, o->block));
+    if (own * o->block != rows)
+        TRY(context_fail(amg->ctx, SPMV_ERROR_SIZE, "%s: %lld nodes of %d rows, but the rank has %lld rows", call,
+                         (long long)own, o->block, (long long)rows));
+    TRY(host_alloc(amg->ctx, max_i64(1, rows * MODES * 8), what, (void **)&modes));
+    TRY(make(amg->ctx, call, &amg->given, o->nodes, o->dimensions, o->coordinates, o->block, amg, modes,
+             &o->near_nulls));
+    TRY(amg_alloc(pool, rows * o->near_nulls * 8, &vectors));
+    TRY(spmv_upload(amg->ctx, modes, vectors, rows * o->near_nulls * 8));
+    o->near_null = vectors;
+    o->near_null_type = SPMV_F64;
+done:
+    host_free_all(modes, all);
     return st;
 }

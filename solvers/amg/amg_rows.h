@@ -18,6 +18,7 @@
 #include "solvers/amg/amg_galerkin_rows.h"
 #include "solvers/amg/amg_nodes_rows.h"
 #include "solvers/amg/amg_prolong_rows.h"
+#include "solvers/amg/amg_ranks_rows.h"
 #include "solvers/amg/amg_smoother_rows.h"
 #include "solvers/amg/amg_strength_rows.h"
 
@@ -70,6 +71,7 @@
     X(ORTHONORMAL, orthonormal, basis)                                                                                 \
     X(BASIS_COUNT, basis_count, basis)                                                                                 \
     X(BASIS_FILL, basis_fill, basis)                                                                                   \
+    X(SEE, see, sample)                                                                                                \
     X(ONE_WAY, one_way, sample)                                                                                        \
     X(DEPENDENCE, dependence, dependence)                                                                              \
     X(SPLIT_BEGIN, split_begin, split)                                                                                 \
@@ -86,6 +88,8 @@
     X(FILTER_VALUES, filter_values, filter)                                                                            \
     X(COARSE_MASS, coarse_mass, coarse)                                                                                \
     X(COARSE_CHECK, coarse_check, coarse)                                                                              \
+    X(RENUMBER, renumber, renumbering)                                                                                 \
+    X(LENGTHS, lengths, lengths)                                                                                       \
     X(DENSE_CLEAR, dense_clear, coarsest)                                                                              \
     X(DENSE_FILL, dense_fill, coarsest)                                                                                \
     X(DENSE_TAKE, dense_take, coarsest)

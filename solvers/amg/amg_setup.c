@@ -47,12 +47,17 @@ static spmv_status aggregate(struct amg *amg, struct amg_level *l, bool *coarser
         TRY(amg_find_nodes(amg, l, counts, graph));
     TRY(amg_find_strong(amg, l, graph, counts));
     TRY(amg_find_aggregates(amg, graph, counts, &aggregates));
-    *coarser = few_enough(aggregates * max_i64(l->nulls, 1), l->rows);
+    *coarser = few_enough(aggregates * max_i64(l->nulls, 1), l->all_rows);
     if (*coarser)
         TRY(l->nulls > 0 ? amg_prolong_basis(amg, l, counts, graph, aggregates)
                          : amg_prolong(amg, l, counts, aggregates));
 done:
     spmv_matrix_destroy(of_nodes.transpose);
+    if (of_nodes.halo == l->halo) /* nodes are rows */
+        of_nodes.halo = NULL;
+    if (of_nodes.chunk == l->chunk)
+        of_nodes.row_of_rank = of_nodes.chunk = NULL;
+    amg_close_ranks(amg, &of_nodes);
     amg_release(&of_nodes.pool);
     amg_release(&of_nodes.work);
     return st;
@@ -69,7 +74,7 @@ static spmv_status interpolate(struct amg *amg, struct amg_level *l, bool *coars
     if (amg->general)
         TRY(amg_transpose_matrix(amg, l));
     TRY(amg_find_coarse_rows(amg, l, counts, &coarse));
-    *coarser = few_enough(coarse, l->rows);
+    *coarser = few_enough(coarse, l->all_rows);
     if (*coarser)
         TRY(amg_interpolate(amg, l, counts, coarse));
 done:
@@ -92,7 +97,7 @@ static void drop_work(const struct amg *amg, struct amg_level *l)
 static bool invert_is_cheap(const struct amg *amg, const struct amg_level *l)
 {
     const double rows = (double)l->rows;
-    return rows <= AMG_INVERSE_ROWS || rows * rows * rows <= AMG_INVERSE_WORK * (double)amg->level[0].a.nnz;
+    return rows <= AMG_INVERSE_ROWS || rows * rows * rows <= AMG_INVERSE_WORK * (double)amg->level[0].all_nnz;
 }
 
 /* The hierarchy, without plans: level by level, until one is small, or the next would not be. */
@@ -100,7 +105,8 @@ static spmv_status build_levels(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     for (struct amg_level *l = amg->level;; l++) {
-        const bool can_invert = l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
+        TRY(amg_make_whole(amg, l));
+        const bool can_invert = l->halo == NULL && l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
                    small = can_invert && invert_is_cheap(amg, l), full = amg->levels == AMG_LEVELS;
         bool coarser = false;
         TRY(amg_find_smoother(amg, l, !small && !full && l->nulls == 0 && !amg->classical));
@@ -143,7 +149,8 @@ spmv_status amg_build(struct amg *amg, spmv_type type)
     for (int k = 0; k < AMG_LEVELS; k++)
         amg->level[k].pool.ctx = amg->level[k].work.ctx = amg->ctx;
     amg->levels = 1;
-    amg->level[0].rows = amg->m->rows;
+    amg->level[0].rows = amg->level[0].all_rows = amg->m->rows;
+    amg->level[0].all_nnz = amg->given.nnz;
     amg->level[0].block = amg->block;
     amg->level[0].nulls = amg->nulls;
     amg->imprecise = amg->unchecked = amg->classical = amg->moves = false;
@@ -151,6 +158,8 @@ spmv_status amg_build(struct amg *amg, spmv_type type)
     /* read whole, set in parts */
     TRY(spmv_upload(amg->ctx, &(const struct amg_cells){0}, amg->cells, sizeof *amg->cells));
     TRY(amg_alloc(&amg->pool, AMG_LEVELS * amg_type_size(amg), &amg->bounds));
+    if (amg->ranks != NULL)
+        TRY(amg_begin_ranks(amg));
     TRY(amg_take_values(amg));
     TRY(amg_find_symmetry(amg));
     TRY(amg_take_near_null(amg));
@@ -219,6 +228,7 @@ void amg_clear(struct amg *amg)
         spmv_spgemm_plan_destroy(l->fp0);
         spmv_matrix_destroy(l->transpose);
         spmv_matrix_destroy(l->a_transpose);
+        amg_close_ranks(amg, l);
         amg_release(&l->pool);
         amg_release(&l->work);
         *l = (struct amg_level){0};
@@ -227,6 +237,8 @@ void amg_clear(struct amg *amg)
     amg->plan_coarsest = NULL;
     amg->coarsest_values = NULL;
     amg->largest = amg->scratch = NULL;
+    host_free_all(amg->coarse.row_of_rank, amg->coarse.chunk);
+    amg->coarse = (struct amg_coarse_rows){0};
     amg_release(&amg->pool);
     amg->levels = 0;
 }

@@ -47,18 +47,24 @@ static spmv_status estimate_eigenvalue(const struct amg *amg, struct amg_level *
     TRY(amg_alloc(work, (STEPS + 1) * 8, (void **)&largest));
     s->weight_out = vectors[0];
     TRY(run_power_begin(amg, s, l->rows));
+    TRY(amg_fetch_vector(amg, l, vectors[0]));
     for (int k = 0; k <= STEPS; k++) {
         const int64_t at = k * amg_type_size(amg);
         s->weight = vectors[k % 2];
         s->weight_out = vectors[(k + 1) % 2];
         TRY(spmv_map_reduce(amg->ctx, SPMV_MAP_ABS, SPMV_MAX, amg->type, s->weight, largest + at, l->rows));
-        if (k < STEPS)
+        if (k < STEPS) {
             TRY(run_power(amg, s, l->rows));
+            TRY(amg_fetch_vector(amg, l, s->weight_out));
+        }
     }
     TRY(amg_read(amg, largest, (STEPS + 1) * amg_type_size(amg), host));
+    for (int k = STEPS; k >= 0; k--) /* in place: the last first */
+        host[k] = real_at(amg->type, host, k);
+    TRY(amg_largest_of_ranks(amg, host, STEPS + 1));
     *eigenvalue = 0;
     for (int k = STEPS - LAST; k < STEPS; k++)
-        *eigenvalue = fmax(*eigenvalue, real_at(amg->type, host, k + 1) / real_at(amg->type, host, k));
+        *eigenvalue = fmax(*eigenvalue, host[k + 1] / host[k]);
 done:
     return st;
 }
@@ -93,6 +99,10 @@ spmv_status amg_find_smoother(struct amg *amg, struct amg_level *l, bool coarsen
                                    .inverse = l->inverse,
                                    .weight = sums};
     TRY(run_diagonal(amg, &d, l->rows));
+    TRY(amg_fetch_vector(amg, l, l->diagonal));
+    TRY(amg_fetch_vector(amg, l, l->root));
+    TRY(amg_fetch_vector(amg, l, l->inverse));
+    TRY(amg_fetch_vector(amg, l, sums));
     if (coarsens)
         TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest));
     if (amg->general) {
@@ -107,15 +117,21 @@ spmv_status amg_find_smoother(struct amg *amg, struct amg_level *l, bool coarsen
                           .weight_out = next,
                           .ratio = ratio,
                           .either = l->near_null != NULL,
+                          .first = amg_first_row(l),
                           .strongest = l->strongest,
                           .inverse = amg->l1 || l->nulls > 0 ? NULL : l->inverse};
     TRY(run_bound(amg, &b, l->rows));
+    if (l->strongest != NULL)
+        TRY(amg_fetch_vector(amg, l, l->strongest));
+    if (b.inverse != NULL)
+        TRY(amg_fetch_vector(amg, l, b.inverse));
     TRY(spmv_reduce(amg->ctx, SPMV_MAX, amg->type, ratio, place_of_bound(amg, l), l->rows));
     if (l->nulls > 0) {
         union real bound = {0};
         double eigenvalue = 0;
         TRY(amg_read(amg, place_of_bound(amg, l), amg_type_size(amg), &bound));
         l->bound = real_at(amg->type, &bound, 0);
+        TRY(amg_largest_of_ranks(amg, &l->bound, 1));
         TRY(estimate_eigenvalue(amg, l, &b, &work, (void *[]){sums, next}, &eigenvalue));
         if (isfinite(l->bound) && EIGENVALUE_MARGIN * eigenvalue < l->bound)
             l->bound = EIGENVALUE_MARGIN * eigenvalue;
@@ -132,13 +148,16 @@ spmv_status amg_read_bounds(struct amg *amg)
     double bounds[AMG_LEVELS] = {0};
     if (!amg->l1 && !amg->general)
         TRY(amg_read(amg, amg->bounds, amg->levels * amg_type_size(amg), bounds));
-    amg->irregular = real_at(amg->type, bounds, 0) > IRREGULAR;
+    for (int k = amg->levels - 1; k >= 0; k--) /* in place: the last first */
+        bounds[k] = real_at(amg->type, bounds, k);
+    TRY(amg_largest_of_ranks(amg, bounds, amg->levels));
+    amg->irregular = bounds[0] > IRREGULAR;
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
         const bool read = !amg->l1 && !amg->general && l->nulls == 0;
         if (amg->l1 || read)
             l->bound = 1;
-        if (!isfinite(read ? real_at(amg->type, bounds, k) : l->bound))
+        if (!isfinite(read ? bounds[k] : l->bound))
             return amg_not_positive(amg, l, AMG_OVERFLOWN);
     }
 done:
@@ -161,11 +180,11 @@ static spmv_status plan_as_matrix(struct amg *amg, struct amg_level *l, double l
                                    .other = amg->l1 ? 1 : 1 / outer,
                                    .to = l->smoother};
     TRY(run_smoother(amg, &s, l->rows));
-    const spmv_csr a = amg_with_values(amg, l->a, l->smoother);
+    const spmv_csr a = amg_own_matrix(l, amg_with_values(amg, l->a, l->smoother));
     if (l->plan_smoother == NULL)
         TRY(plan_share(l->plan, l->smoother, &l->plan_smoother));
     if (l->plan_smoother == NULL || amg->updates)
-        TRY(amg_plan_for(amg, &a, &l->plan_smoother));
+        TRY(amg_plan_for(amg, l->halo, &a, &l->plan_smoother));
 done:
     return st;
 }
@@ -189,8 +208,8 @@ static spmv_status plan_halves(struct amg *amg, struct amg_level *l)
     s.before = amg_rows_of(&l->before);
     s.after = amg_rows_of(&l->after);
     TRY(run_halves_fill(amg, &s, l->rows));
-    TRY(amg_plan_for(amg, &l->before, &l->plan_smoother));
-    TRY(amg_plan_for(amg, &l->after, &l->plan_after));
+    TRY(amg_plan_for(amg, NULL, &l->before, &l->plan_smoother));
+    TRY(amg_plan_for(amg, NULL, &l->after, &l->plan_after));
 done:
     amg_release(&work);
     return st;
@@ -252,6 +271,12 @@ done:
     return st;
 }
 
+static spmv_status smooth_step(const struct amg *amg, const struct amg_level *l, const struct precond_step *step)
+{
+    const int64_t rows = amg_own_rows(l);
+    return rows > 0 ? precond_smooth_step(amg->ctx, amg->type, step, rows) : SPMV_OK;
+}
+
 /* Two steps as a matrix. With a third one, that is the first before the correction and the last after it. */
 static spmv_status smooth_by_matrix(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero,
                                     void **changed)
@@ -259,7 +284,7 @@ static spmv_status smooth_by_matrix(const struct amg *amg, const struct amg_leve
     spmv_status st = SPMV_OK;
     const union real one = real_scalar(amg->type, 1);
     struct precond_step third = {.first = from_zero,
-                                 .inverse = l->inverse,
+                                 .inverse = amg_own_part(amg, l, l->inverse),
                                  .residual = l->residual,
                                  .d = l->d,
                                  .z = x,
@@ -269,7 +294,7 @@ static spmv_status smooth_by_matrix(const struct amg *amg, const struct amg_leve
     add.z = x;
     *changed = l->degree == 2 ? x : l->d;
     if (l->degree == 3 && from_zero)
-        TRY(precond_smooth_step(amg->ctx, amg->type, &third, l->rows));
+        TRY(smooth_step(amg, l, &third));
     if (l->degree == 3 || !from_zero)
         TRY(amg_subtract(amg, l, l->d));
     if (l->degree == 2)
@@ -277,7 +302,7 @@ static spmv_status smooth_by_matrix(const struct amg *amg, const struct amg_leve
     TRY(spmv_apply_with(l->plan_smoother, NULL, l->residual, NULL, l->d, &add)); /* d = S f, x = x + d */
     if (!from_zero) {
         TRY(amg_subtract(amg, l, l->d));
-        TRY(precond_smooth_step(amg->ctx, amg->type, &third, l->rows));
+        TRY(smooth_step(amg, l, &third));
     }
 done:
     return st;
@@ -290,7 +315,8 @@ spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x
         return from_zero ? smooth_before(l, x, changed) : smooth_after(amg, l, x);
     if (l->plan_smoother != NULL)
         return smooth_by_matrix(amg, l, x, from_zero, changed);
-    struct precond_step step = {.inverse = l->inverse, .residual = l->residual, .d = l->d, .z = x};
+    struct precond_step step = {
+        .inverse = amg_own_part(amg, l, l->inverse), .residual = l->residual, .d = l->d, .z = x};
     *changed = l->d;
     for (int k = 0; k < l->degree; k++) {
         if (k > 0 || !from_zero)
@@ -298,7 +324,7 @@ spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x
         step.first = k == 0 && from_zero;
         step.before = l->step[k].before;
         step.factor = l->step[k].factor;
-        TRY(precond_smooth_step(amg->ctx, amg->type, &step, l->rows));
+        TRY(smooth_step(amg, l, &step));
     }
 done:
     return st;

@@ -30,6 +30,7 @@ struct amg_bound {
     void *weight_out, *ratio;    /* T: see bound */
     void *strongest;             /* T: the strongest coupling of a row; NULL: not wanted */
     int either;                  /* see amg_coupling */
+    int64_t first;               /* the number of row 0 in the whole level */
     void *inverse;               /* T: see bound; NULL: not wanted */
 };
 
@@ -119,7 +120,7 @@ AMG_ROW void TYPED(amg_bound)(const struct amg_bound *s, int64_t i)
 /* A start vector for the power iteration: numbers of -1 to 1 from the hash of the row. */
 AMG_ROW void TYPED(amg_power_begin)(const struct amg_bound *s, int64_t i)
 {
-    const uint64_t hash = amg_key(0, i) >> 32;
+    const uint64_t hash = amg_key(0, s->first + i) >> 32;
     ((T *)s->weight_out)[i] = (T)((double)hash * 0x1p-27 - 1);
 }
 

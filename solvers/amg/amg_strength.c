@@ -22,6 +22,8 @@ static struct amg_strength arguments_of(const struct amg *amg, const struct amg_
 {
     const struct amg_strength s = {.a = amg_rows_of(&l->a),
                                    .f = amg_rows_of(&l->f),
+                                   .own_begin = amg_room(l),
+                                   .own_end = amg_room(l) + amg_own_rows(l),
                                    .nnz = l->a.nnz,
                                    .diagonal = l->diagonal,
                                    .root = l->root,
@@ -41,13 +43,15 @@ spmv_status amg_choose_strength(struct amg *amg, const struct amg_level *l)
     amg->moves = false;
     if (l->strongest == NULL || l->near_null != NULL)
         return SPMV_OK;
-    const int64_t length = max_i64(ceil_divide(l->a.nnz, l->rows), SHORT);
-    s.stride = ceil_divide(l->rows, max_i64(LEAST, SAMPLE * SHORT * SHORT / (length * length)));
-    const int64_t sample = ceil_divide(l->rows, s.stride);
+    const int64_t length = max_i64(ceil_divide(l->all_nnz, l->all_rows), SHORT);
+    s.stride = ceil_divide(l->all_rows, max_i64(LEAST, SAMPLE * SHORT * SHORT / (length * length)));
+    const int64_t sample = amg_own_sample(l, s.stride, &s.begin);
+    TRY(amg_fetch_others(amg, l, l->a.val, &work, &s.others));
     TRY(amg_alloc_vector(amg, &work, l->a.nnz, &s.moved));
     TRY(amg_alloc(&work, sample * 8, (void **)&s.balance));
     TRY(run_move_sample(amg, &s, sample));
     TRY(amg_reduce(amg, &work, SPMV_ADD, SPMV_I64, s.balance, sample, &balance));
+    TRY(amg_add_ranks(amg, l, &balance));
     amg->moves = balance < 0;
 done:
     amg_release(&work);
@@ -58,14 +62,19 @@ done:
 static spmv_status move_positive(struct amg *amg, struct amg_level *l, struct amg_strength *s)
 {
     spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
     TRY(amg_alloc_vector(amg, &l->work, l->a.nnz, &s->moved));
     TRY(amg_alloc_vector(amg, &l->work, l->a.nnz, &s->measure));
+    TRY(amg_fetch_others(amg, l, l->a.val, &work, &s->others));
     TRY(run_move(amg, s, l->rows));
+    TRY(amg_fetch_others(amg, l, s->moved, &work, &s->others));
     TRY(run_move_mean(amg, s, l->rows));
     struct amg_strength moved = *s;
     moved.a.val = s->measure;
     TRY(run_strongest(amg, &moved, l->rows));
+    TRY(amg_fetch_vector(amg, l, s->strongest));
 done:
+    amg_release(&work);
     return st;
 }
 
@@ -80,6 +89,7 @@ spmv_status amg_find_strong(struct amg *amg, const struct amg_level *level, stru
         TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest));
         s.strongest = l->strongest;
         TRY(run_strongest(amg, &s, l->rows));
+        TRY(amg_fetch_vector(amg, l, l->strongest));
     }
     if (amg->moves)
         TRY(move_positive(amg, l, &s));

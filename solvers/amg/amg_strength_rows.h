@@ -15,6 +15,8 @@
 
 struct amg_strength {
     struct amg_csr a, f;
+    struct amg_csr others;       /* rows from own_end on and in front of own_begin: see rank_tools.h, fetch_others */
+    int64_t own_begin, own_end;  /* rows of a; without ranks all */
     int64_t nnz;                 /* of a */
     const void *diagonal, *root; /* T: of a, and its square roots */
     double threshold;            /* of a strong coupling */
@@ -26,9 +28,14 @@ struct amg_strength {
     int all_strong;              /* f is a */
     void *moved;                 /* T: see moved_of; for each entry of a */
     void *measure;               /* T: what is compared in place of a's values; NULL: those */
-    int64_t stride;              /* of a sample of rows */
+    int64_t begin, stride;       /* of a sample of rows */
     int64_t *balance;            /* see move_sample */
 };
+
+AMG_ROW int amg_has_row(const struct amg_strength *s, int64_t i)
+{
+    return i >= s->own_begin && i < s->own_end;
+}
 
 #endif
 
@@ -59,20 +66,20 @@ AMG_ROW int TYPED(amg_is_strong)(const struct amg_strength *s, int64_t i, int64_
            TYPED(amg_strength_of)(value, s->either) > (T)s->threshold * least * root[i] * root[j];
 }
 
-/* The sum of a_jk over the neighbours k that rows i and j have in common by negative entries. to: entries of row
- * i, those of these k get share a_jk; NULL: none. */
-AMG_ROW T TYPED(amg_common)(const struct amg_csr *a, int64_t i, int64_t j, T share, T *to)
+/* The sum of b_jk over the neighbours k that row i of a and row j of b have in common by negative entries. to:
+ * entries of row i, those of these k get share b_jk; NULL: none. */
+AMG_ROW T TYPED(amg_common)(const struct amg_csr *a, int64_t i, const struct amg_csr *b, int64_t j, T share, T *to)
 {
-    const T *val = (const T *)a->val;
-    const int64_t end = amg_offset(a, i + 1), other_end = amg_offset(a, j + 1);
-    int64_t at = amg_offset(a, i), other = amg_offset(a, j);
+    const T *val = (const T *)a->val, *other_val = (const T *)b->val;
+    const int64_t end = amg_offset(a, i + 1), other_end = amg_offset(b, j + 1);
+    int64_t at = amg_offset(a, i), other = amg_offset(b, j);
     T sum = 0;
     while (at < end && other < other_end) {
-        const int32_t own_column = a->col[at], other_column = a->col[other];
-        if (own_column == other_column && own_column != i && val[at] < 0 && val[other] < 0) {
-            sum += val[other];
+        const int32_t own_column = a->col[at], other_column = b->col[other];
+        if (own_column == other_column && own_column != i && val[at] < 0 && other_val[other] < 0) {
+            sum += other_val[other];
             if (to != (T *)0)
-                to[at] += share * val[other];
+                to[at] += share * other_val[other];
         }
         at += own_column <= other_column;
         other += other_column <= own_column;
@@ -83,48 +90,53 @@ AMG_ROW T TYPED(amg_common)(const struct amg_csr *a, int64_t i, int64_t j, T sha
 /* Row i of a without its positive entries. An error that the smoother leaves is in row j nearly the mean of its
  * neighbours, with weights -a_jk. So a_ij > 0 is moved to the k that row i has too, in these shares. If there are
  * none, or rows are long, it is left out. */
-AMG_ROW void TYPED(amg_moved_of)(const struct amg_csr *a, int64_t i, T *moved)
+AMG_ROW void TYPED(amg_moved_of)(const struct amg_strength *s, int64_t i, T *moved)
 {
+    const struct amg_csr *const a = &s->a;
     const T *val = (const T *)a->val;
     const int64_t begin = amg_offset(a, i), end = amg_offset(a, i + 1);
     for (int64_t k = begin; k < end; k++)
         moved[k] = a->col[k] != i && val[k] > 0 ? 0 : val[k];
     for (int64_t k = begin; k < end && end - begin <= AMG_MOVE_MOST; k++) {
         const int64_t j = a->col[k];
-        if (j == i || !(val[k] > 0) || amg_offset(a, j + 1) - amg_offset(a, j) > AMG_MOVE_MOST)
+        const struct amg_csr *const b = amg_has_row(s, j) ? a : &s->others;
+        if (j == i || !(val[k] > 0) || amg_offset(b, j + 1) - amg_offset(b, j) > AMG_MOVE_MOST)
             continue;
-        const T sum = TYPED(amg_common)(a, i, j, 0, (T *)0);
+        const T sum = TYPED(amg_common)(a, i, b, j, 0, (T *)0);
         if (sum < 0)
-            (void)TYPED(amg_common)(a, i, j, val[k] / sum, moved);
+            (void)TYPED(amg_common)(a, i, b, j, val[k] / sum, moved);
     }
 }
 
 AMG_ROW void TYPED(amg_move)(const struct amg_strength *s, int64_t i)
 {
-    TYPED(amg_moved_of)(&s->a, i, (T *)s->moved);
+    TYPED(amg_moved_of)(s, i, (T *)s->moved);
 }
 
-/* measure = (moved + moved') / 2 */
+/* measure = (moved + moved') / 2; others: the moved entries of these rows */
 AMG_ROW void TYPED(amg_move_mean)(const struct amg_strength *s, int64_t i)
 {
     struct amg_csr moved = s->a;
     const int64_t end = amg_offset(&s->a, i + 1);
     moved.val = s->moved;
-    for (int64_t k = amg_offset(&s->a, i); k < end; k++)
-        ((T *)s->measure)[k] = (((const T *)s->moved)[k] + TYPED(amg_entry)(&moved, s->a.col[k], i)) / 2;
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        const int64_t j = s->a.col[k];
+        const T other = TYPED(amg_entry)(amg_has_row(s, j) ? &moved : &s->others, j, i);
+        ((T *)s->measure)[k] = (((const T *)s->moved)[k] + other) / 2;
+    }
 }
 
-/* balance: 1 for row t times `stride`, less AMG_MOVE_WEIGHT if at least half of its strong couplings are weak after
- * moving the positive entries. Its entries of `moved` are scratch memory. */
+/* balance: 1 for row `begin` and t times `stride`, less AMG_MOVE_WEIGHT if at least half of its strong
+ * couplings are weak after moving the positive entries. Its entries of `moved` are scratch memory. */
 AMG_ROW void TYPED(amg_move_sample)(const struct amg_strength *s, int64_t t)
 {
-    const int64_t i = t * s->stride, begin = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1);
+    const int64_t i = s->begin + t * s->stride, begin = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1);
     const T *root = (const T *)s->root;
     struct amg_csr moved = s->a;
     int64_t strong = 0, weak = 0;
     T most = 0;
     moved.val = s->moved;
-    TYPED(amg_moved_of)(&s->a, i, (T *)s->moved);
+    TYPED(amg_moved_of)(s, i, (T *)s->moved);
     for (int64_t k = begin; k < end; k++) {
         const T coupling = TYPED(amg_coupling)(&moved, root, i, k, 0);
         most = coupling > most ? coupling : most;
@@ -191,7 +203,7 @@ AMG_ROW void TYPED(amg_strong_fill)(const struct amg_strength *s, int64_t i)
         }
     }
     const T diagonal = ((const T *)s->diagonal)[i];
-    if (diagonal > 0)
+    if (diagonal > 0 && middle >= 0) /* a row of another rank has no entries */
         to[middle] = TYPED(amg_lump)(diagonal, weak);
 }
 

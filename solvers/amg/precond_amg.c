@@ -10,6 +10,7 @@
 
 #include "core/choice.h"
 #include "core/plural.h"
+#include "product/plan_internal.h"
 #include "solvers/amg/amg_internal.h"
 
 static void destroy(void *self)
@@ -63,7 +64,8 @@ static spmv_status prepare_narrowing(struct amg *amg)
     if (!amg_is_narrower(amg) || amg->largest != NULL)
         return SPMV_OK;
     TRY(amg_alloc(&amg->pool, 8, &amg->largest));
-    TRY(amg_alloc(&amg->pool, m->ctx->backend->reduce_scratch(m->ctx, m->type, m->rows), &amg->scratch));
+    if (amg->ranks == NULL)
+        TRY(amg_alloc(&amg->pool, m->ctx->backend->reduce_scratch(m->ctx, m->type, m->rows), &amg->scratch));
 done:
     return st;
 }
@@ -100,7 +102,7 @@ static void describe_smoother(const struct amg *amg, char *text, size_t size)
 static void describe(struct amg *amg)
 {
     spmv_preconditioner *m = amg->m;
-    const double entries = (double)max_i64(amg->given.nnz, 1);
+    const double entries = (double)max_i64(amg->level[0].all_nnz, 1);
     double all = 0;
     char rows[256] = "", nodes[48] = "", vectors[32] = "";
     if (amg->block > 1)
@@ -112,8 +114,8 @@ static void describe(struct amg *amg)
         const struct amg_level *l = &amg->level[k];
         const size_t n = strlen(rows);
         m->bytes += l->pool.bytes;
-        all += (double)l->a.nnz;
-        snprintf(rows + n, sizeof rows - n, "%s%lld", k > 0 ? ", " : "", (long long)l->rows);
+        all += (double)l->all_nnz;
+        snprintf(rows + n, sizeof rows - n, "%s%lld", k > 0 ? ", " : "", (long long)l->all_rows);
         m->bytes += bytes_of_plan(l->plan);
         m->bytes += bytes_of_plan(l->plan_smoother);
         m->bytes += bytes_of_plan(l->plan_after);
@@ -135,8 +137,8 @@ static void describe(struct amg *amg)
         describe_smoother(amg, smoother, sizeof smoother);
     snprintf(m->layout, sizeof m->layout,
              "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s%s%s; the last level %s", amg->levels,
-             plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].rows : 0), spmv_type_name(amg->type),
-             all / entries, nodes, vectors,
+             plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].all_rows : 0),
+             spmv_type_name(amg->type), all / entries, nodes, vectors,
              amg->general     ? "not symmetric: classical interpolation of A and A'; "
              : amg->classical ? "classical interpolation; "
                               : "",
@@ -148,6 +150,7 @@ static void describe(struct amg *amg)
 
 static spmv_status check_options(struct amg *amg, const spmv_preconditioner_options *o, bool has_values)
 {
+    static const double nothing = 0;
     struct names smoothers = {.count = 0};
     const void *l1 = NULL;
     names_add(&smoothers, "chebyshev");
@@ -169,11 +172,13 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
     if (amg->block < 0 || amg->block > AMG_NULLS)
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: nodes of %d rows; 1 to %d are possible",
                             o->block, AMG_NULLS);
-    if (amg->block > 0 && amg->m->rows % amg->block != 0)
+    if (amg->block > 0 && amg->ranks == NULL && amg->m->rows % amg->block != 0)
         return context_fail(amg->ctx, SPMV_ERROR_SIZE,
                             "preconditioner amg: %lld rows are not a multiple of the %d rows of a node",
                             (long long)amg->m->rows, amg->block);
-    if ((o->near_null != NULL) != (o->near_nulls > 0))
+    if (amg->ranks != NULL && amg->m->rows == 0 && o->near_nulls > 0)
+        amg->near_null = &nothing; /* others have some */
+    else if ((o->near_null != NULL) != (o->near_nulls > 0))
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: near_nulls is %d, near_null is %s",
                             o->near_nulls, o->near_null != NULL ? "an array" : "NULL");
     amg->nulls = amg->near_nulls = o->near_nulls;
@@ -198,18 +203,35 @@ done:
     return st;
 }
 
+/* The nodes that the matrix of the group was made for. */
+static spmv_status take_nodes_of_ranks(struct amg *amg)
+{
+    amg->updates = false;
+    if (amg->block == 0)
+        amg->block = amg->ranks->block;
+    return amg_check_nodes(amg, amg->block);
+}
+
 spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
     struct amg *amg = NULL;
     spmv_matrix *matrix = NULL;
+    spmv_preconditioner_options o = *source->options;
+    struct amg_pool modes = {.ctx = m->ctx};
     TRY(host_alloc(m->ctx, sizeof *amg, "a preconditioner", (void **)&amg));
     memset(amg, 0, sizeof *amg);
     amg->m = m;
     amg->ctx = m->ctx;
     amg->pool.ctx = amg->lasting.ctx = m->ctx;
-    TRY(check_options(amg, source->options, source->a->val != NULL));
-    if (m->rows > 0) {
+    if (source->options->plan != NULL && source->options->plan->ranks != NULL)
+        TRY(amg_take_rows_of_rank(amg, source->options->plan));
+    m->together = amg->ranks != NULL;
+    TRY(amg_take_coordinates(amg, &modes, &o));
+    TRY(check_options(amg, &o, source->a->val != NULL));
+    if (m->together)
+        TRY(take_nodes_of_ranks(amg));
+    if (m->rows > 0 || m->together) {
         TRY(amg_take_matrix(amg, source, &matrix));
         amg->finds_block = amg->block == 0;
         if (amg->finds_block)
@@ -228,6 +250,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     m->destroy = destroy;
     m->renew = amg->updates ? renew : NULL;
 done:
+    amg_release(&modes);
     spmv_matrix_destroy(matrix);
     if (st != SPMV_OK && amg != NULL)
         destroy(amg);

@@ -212,6 +212,20 @@ spmv_status precond_find_bad(spmv_context *ctx, const spmv_csr *a, int64_t *bad)
     return st;
 }
 
+spmv_status precond_look_at_rows(spmv_context *ctx, const spmv_csr *diagonal, const spmv_csr *rows, int64_t first,
+                                 struct precond_look *look, int64_t *bad, double *bad_value)
+{
+    struct precond_source source = {.a = diagonal};
+    *look = (struct precond_look){.smallest = INFINITY};
+    spmv_status st = take_diagonal_on_device(ctx, &source);
+    if (st == SPMV_OK && rows->rows > 0)
+        st = precond_look_cuda(ctx, rows, first, source.device_diagonal, look);
+    *bad = source.bad;
+    *bad_value = source.bad_value;
+    context_take_back(ctx, source.device_diagonal);
+    return st;
+}
+
 /* Sums the diagonal entries of each row. */
 static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *source)
 {
@@ -453,8 +467,10 @@ static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind,
                              const char *why, spmv_preconditioner **made)
 {
     bool changed = false;
+    const spmv_plan *const plan = source->options->plan;
+    const bool ranks = plan != NULL && plan->ranks != NULL; /* would have to try again together */
     spmv_status st = make_kind_of(ctx, kind, source, why, made);
-    if ((st != SPMV_ERROR_NOT_POSITIVE && st != SPMV_ERROR_SINGULAR) || source->options->update_values)
+    if ((st != SPMV_ERROR_NOT_POSITIVE && st != SPMV_ERROR_SINGULAR) || source->options->update_values || ranks)
         return st;
     char kept[1024];
     snprintf(kept, sizeof kept, "%s", ctx->error);

@@ -125,24 +125,23 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
     reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, weights, products)
     for (int64_t i = 0; i < a->rows; i++) {
         const double diagonal = source->diagonal[i];
-        double sum = 0, above = 0;
+        struct precond_row row = {0};
         int64_t first = i;
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
             const double value = precond_value(a, k);
             if (a->col[k] != i && value != 0) {
                 first = min_i64(first, a->col[k]);
-                sum += fabs(value);
-                above += value > 0 ? value : 0;
-                beside++;
-                positive += value > 0;
+                precond_row_add(&row, value);
             }
         }
-        mixed += above > PRECOND_POSITIVE * diagonal;
-        balanced += fabs(diagonal - sum + 2 * above) <= PRECOND_BALANCE * diagonal;
+        beside += row.beside;
+        positive += row.positive;
+        mixed += precond_row_is_mixed(&row, diagonal);
+        balanced += precond_row_is_balanced(&row, diagonal);
         products += 0.5 * (double)((i - first) * (i - first));
-        weights += precond_weight(sum / diagonal);
-        if (sum > heaviest * diagonal)
-            heaviest = sum / diagonal;
+        weights += precond_weight(row.sum / diagonal);
+        if (row.sum > heaviest * diagonal)
+            heaviest = row.sum / diagonal;
         smallest = -larger(-smallest, -diagonal);
         largest = larger(largest, diagonal);
     }
@@ -159,8 +158,12 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
 
 static spmv_status look_at(spmv_context *ctx, const struct precond_source *source, struct precond_look *look)
 {
+    if (source->whole != NULL) {
+        *look = source->whole->look;
+        return SPMV_OK;
+    }
     if (source->device_diagonal != NULL)
-        return precond_look_cuda(ctx, source->a, source->device_diagonal, look);
+        return precond_look_cuda(ctx, source->a, 0, source->device_diagonal, look);
     *look = look_on_host(ctx, source);
     return SPMV_OK;
 }
@@ -223,7 +226,9 @@ static spmv_status estimate_size(spmv_context *ctx, const struct precond_source 
 {
     struct precond_ball ball = {0};
     spmv_status st = SPMV_OK;
-    if (source->device_diagonal != NULL)
+    if (source->whole != NULL)
+        st = source->whole->find_ball(source->whole->self, &ball);
+    else if (source->device_diagonal != NULL)
         st = precond_ball_cuda(ctx, source->a, &ball);
     else
         st = ball_on_host(ctx, &source->host, &ball);
@@ -251,7 +256,7 @@ struct system_facts {
     spmv_context *ctx;
     bool gpu;
     enum precond_for purpose;
-    struct precond_source *source; /* NULL but for cg */
+    struct precond_source *source; /* NULL for minres */
     const spmv_csr *a;
 
     /* STAGE_ROWS */
@@ -288,7 +293,7 @@ static spmv_status count_rows(struct system_facts *f)
     if (st != SPMV_OK)
         return st;
     const double heaviest = f->look.heaviest, mean = precond_mean_weight(&f->look, a->rows);
-    const bool cg = f->purpose == PRECOND_FOR_CG;
+    const bool cg = f->purpose == PRECOND_FOR_CG || f->purpose == PRECOND_FOR_RANKS;
     double length = 0;
     f->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
     f->laplacian = f->look.mixed == 0 && f->look.beside > 0 && f->dominant;
@@ -330,7 +335,7 @@ static double products_of(const struct system_facts *f, double width)
  * distance promises one: 1.5 times as wide as the mean number of rows at the same distance. */
 static spmv_status count_envelope(struct system_facts *f)
 {
-    if (f->gpu || f->look.beside == 0 || products_of(f, 1.5) > f->worth)
+    if (f->gpu || f->purpose == PRECOND_FOR_RANKS || f->look.beside == 0 || products_of(f, 1.5) > f->worth)
         return SPMV_OK;
     const spmv_status st = envelope_find(f->ctx, f->source);
     f->envelope = st == SPMV_OK;
@@ -383,11 +388,6 @@ static bool for_unsymmetric(const struct system_facts *f)
     return f->purpose == PRECOND_FOR_UNSYMMETRIC;
 }
 
-static bool for_ranks(const struct system_facts *f)
-{
-    return f->purpose == PRECOND_FOR_RANKS;
-}
-
 static bool no_rows(const struct system_facts *f)
 {
     return f->a->rows == 0;
@@ -400,7 +400,8 @@ static bool not_positive(const struct system_facts *f)
 
 static bool near_null_given(const struct system_facts *f)
 {
-    return f->source->options->near_nulls > 0;
+    const spmv_preconditioner_options *const o = f->source->options;
+    return o->near_nulls > 0 || (f->purpose == PRECOND_FOR_RANKS && o->dimensions > 0);
 }
 
 /* A complete factor takes less time than the iterations of others, and not too much memory. */
@@ -473,7 +474,13 @@ static bool few_steps(const struct system_facts *f)
 
 static bool small_factor(const struct system_facts *f)
 {
-    return f->a->rows <= FACTOR_ROWS;
+    return f->a->rows <= FACTOR_ROWS && f->purpose != PRECOND_FOR_RANKS;
+}
+
+/* Ranks have no factors, and nothing races there. */
+static bool small_on_ranks(const struct system_facts *f)
+{
+    return f->purpose == PRECOND_FOR_RANKS && hierarchy_possible(f) && f->a->rows <= FACTOR_ROWS;
 }
 
 static bool otherwise(const struct system_facts *f)
@@ -510,8 +517,7 @@ static const struct rule {
      "errors are smooth, and on a GPU the iterations take less than making multigrid"},
     {"jacobi", "ilut", "ilut", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, its iterations often take less than making incomplete factors"},
-    {"jacobi", NULL, NULL, STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
-    /* for cg */
+    /* for cg; ranks have no factors */
     {"none", NULL, NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
     {"none", NULL, NULL, STAGE_GIVEN, not_positive,
      "the diagonal entry of row {bad row} is {bad value}: the matrix is not positive definite, as other "
@@ -541,6 +547,9 @@ static const struct rule {
      "not pay"},
     {"ic0", "amg", "cholesky", STAGE_ENVELOPE, small_factor,
      "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: a factor takes "
+     "account of both"},
+    {"amg", NULL, NULL, STAGE_ENVELOPE, small_on_ranks,
+     "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: multigrid takes "
      "account of both"},
     {"jacobi", "amg", "ic0", STAGE_ENVELOPE, otherwise,
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},

@@ -79,8 +79,9 @@ __device__ double sum_of_row(double value)
 }
 
 template <typename T, typename Offset>
-__global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, const int32_t *col, const T *val,
-                                                       const double *diagonal, int64_t rows, look_cells *cells)
+__global__ void __launch_bounds__(THREADS)
+    look_kernel(const Offset *row_ptr, const int32_t *col, const T *val, const double *diagonal, int64_t first,
+                int64_t rows, look_cells *cells)
 {
     const int lane = (int)threadIdx.x % ROW_LANES;
     const int64_t warps = (int64_t)gridDim.x * (THREADS / warp_lanes);
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, co
         double sum = 0, above = 0;
         for (int64_t k = row < rows ? (int64_t)row_ptr[row] + lane : 0; k < end; k += ROW_LANES) {
             const double value = val != nullptr ? (double)val[k] : 1;
-            if (col[k] != row && value != 0) {
+            if (col[k] != first + row && value != 0) {
                 sum += fabs(value);
                 above += value > 0 ? value : 0;
                 mine.beside++;
@@ -208,12 +209,12 @@ spmv_status reciprocals_of(spmv_context *ctx, const double *diagonal, void *reci
 }
 
 template <typename T, typename Offset>
-spmv_status look(spmv_context *ctx, const spmv_csr *a, const double *diagonal, look_cells *cells)
+spmv_status look(spmv_context *ctx, const spmv_csr *a, int64_t first, const double *diagonal, look_cells *cells)
 {
     enum { LOOK_BLOCKS = 1024 };
     return launch(ctx, "preconditioner look", (int)min_i64(grid_for(a->rows, THREADS / ROW_LANES), LOOK_BLOCKS),
                   THREADS, look_kernel<T, Offset>, (const Offset *)a->row_ptr, a->col, (const T *)a->val, diagonal,
-                  a->rows, cells);
+                  first, a->rows, cells);
 }
 
 template <typename Offset>
@@ -286,7 +287,7 @@ extern "C" spmv_status precond_reciprocals_cuda(spmv_context *ctx, spmv_type typ
                             [=](auto zero) { return reciprocals_of<decltype(zero)>(ctx, diagonal, reciprocals, n); });
 }
 
-extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, const double *diagonal,
+extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, int64_t first, const double *diagonal,
                                          struct precond_look *numbers)
 {
     void *there = nullptr;
@@ -294,7 +295,7 @@ extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, c
     spmv_status st = cleared(ctx, (int64_t)sizeof cells, &there);
     if (st == SPMV_OK)
         st = with_matrix_type(ctx, a, [=](auto zero, auto offset) {
-            return look<decltype(zero), decltype(offset)>(ctx, a, diagonal, (look_cells *)there);
+            return look<decltype(zero), decltype(offset)>(ctx, a, first, diagonal, (look_cells *)there);
         });
     if (st == SPMV_OK)
         st = spmv_download(ctx, there, &cells, (int64_t)sizeof cells);

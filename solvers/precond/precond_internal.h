@@ -81,6 +81,7 @@ struct precond_source {
     int64_t alone, first_alone;
     struct envelope envelope; /* if envelope_find was called */
     const spmv_preconditioner_options *options;
+    const struct precond_whole *whole; /* of several ranks: then a has sizes only */
 };
 
 /* For amg and "auto": replaces the coordinates in the options by the rigid body modes (amg_rigid.c),
@@ -123,6 +124,32 @@ static inline double precond_mean_weight(const struct precond_look *look, int64_
     return (double)look->weights / PRECOND_WEIGHT_PARTS / (double)rows;
 }
 
+/* The entries beside the diagonal of a row; a value is added after the others. */
+struct precond_row {
+    double sum, above; /* of |a_ij|, and of the positive ones */
+    int64_t beside, positive;
+};
+
+static inline void precond_row_add(struct precond_row *row, double value)
+{
+    if (value == 0)
+        return;
+    row->sum += fabs(value);
+    row->above += value > 0 ? value : 0;
+    row->beside++;
+    row->positive += value > 0;
+}
+
+static inline bool precond_row_is_mixed(const struct precond_row *row, double diagonal)
+{
+    return row->above > PRECOND_POSITIVE * diagonal;
+}
+
+static inline bool precond_row_is_balanced(const struct precond_row *row, double diagonal)
+{
+    return fabs(diagonal - row->sum + 2 * row->above) <= PRECOND_BALANCE * diagonal;
+}
+
 /* A breadth-first search from row 0 along entries, which ends when it has reached PRECOND_BALL rows or
  * all that can be reached, or after PRECOND_BALL_STEPS steps. */
 enum { PRECOND_BALL = 4096, PRECOND_BALL_STEPS = 256 };
@@ -130,6 +157,13 @@ struct precond_ball {
     int32_t steps;        /* from row 0 to the last rows reached */
     int32_t rows, inside; /* reached after all steps; after half of them, rounded down */
     int32_t ended;        /* 1: no other row can be reached */
+};
+
+/* What "auto" reads of a matrix of several ranks; find_ball is called together. */
+struct precond_whole {
+    void *self;
+    struct precond_look look;
+    spmv_status (*find_ball)(void *self, struct precond_ball *ball);
 };
 
 struct precond_kind {
@@ -162,6 +196,11 @@ spmv_status precond_source_read(spmv_context *ctx, const char *name, struct prec
 /* *bad: the first row of a matrix on the device in which the sum of the diagonal entries is not positive and
  * finite; rows: none. Waits. */
 spmv_status precond_find_bad(spmv_context *ctx, const spmv_csr *a, int64_t *bad);
+
+/* What "auto" reads of rows on the device, whose diagonal entries are in columns first, first + 1, ..., and are
+ * a matrix by themselves; bad as in precond_find_bad, and that sum. Waits. */
+spmv_status precond_look_at_rows(spmv_context *ctx, const spmv_csr *diagonal, const spmv_csr *rows, int64_t first,
+                                 struct precond_look *look, int64_t *bad, double *bad_value);
 
 /* Allocates memory in the context, counted in m->bytes. */
 spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory);
@@ -211,7 +250,7 @@ struct precond_choice {
     bool replaced; /* the first choice could not be made */
 };
 
-/* Chooses a kind. source: with the diagonal read; NULL for minres and ranks. */
+/* Chooses a kind. source: with the diagonal read; NULL for minres. */
 spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct precond_source *source,
                            struct precond_choice *choice);
 

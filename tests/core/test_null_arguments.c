@@ -259,6 +259,7 @@ CALL(group_dot, G, arg(1, x), arg(2, y), arg(3, host))
 CALL(group_scatter, G, SPMV_GROUP_ROWS, arg(1, host), arg(2, y))
 CALL(group_gather, G, SPMV_GROUP_COLS, arg(1, x), arg(2, host))
 CALL(group_preconditioner_create, G, arg(2, "none"), arg(1, &made))
+CALL(group_preconditioner_create_with, G, arg(2, "none"), arg(3, NULL), arg(1, &made))
 CALL(group_cg, G, arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
 
 /* Of a product that is right. */
@@ -391,6 +392,7 @@ static const struct function functions[] = {
     ROW(group_gather, 3, 0),
     ROW(group_verify, 4, 4),
     ROW(group_preconditioner_create, 2, 1),
+    ROW(group_preconditioner_create_with, 2, 2),
     ROW(group_cg, 3, 2),
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };

@@ -107,6 +107,25 @@ class Bits(Case):
                     self.assertEqual(self.answer("x", "solve", file, *more, *history, mpi=mpi, ranks=ranks), one)
                     self.assertEqual(pathlib.Path(self.path("history")).read_bytes(), first)
 
+    def test_multigrid_has_the_bits_of_one_rank(self):
+        """The first level has parts on all ranks, and is large enough for that."""
+        places = self.path("places.txt")
+        with open(places, "w") as out:
+            out.writelines(f"{k % 50 / 3} {k // 50}\n" for k in range(2500))
+        for wish in (
+            ["diffusion2d:66,1000000"],
+            ["elasticity2d:48", "--near-null", "rigid2d:48", "--degree", "3"],
+            ["elasticity2d:50", "--coordinates", places],
+        ):
+            wish = ["solve", *wish, "--precond", "amg", "--backend", "omp", "--history", self.path("history")]
+            one = self.answer("one", *wish, ranks=1)
+            first = pathlib.Path(self.path("history")).read_bytes()
+            self.assertGreater(first.count(b"\n"), 5)
+            for mpi, ranks in few_ways():
+                with self.subTest(wish=wish, mpi=mpi, ranks=ranks):
+                    self.assertEqual(self.answer("x", *wish, mpi=mpi, ranks=ranks), one)
+                    self.assertEqual(pathlib.Path(self.path("history")).read_bytes(), first)
+
     def test_b_and_x0_from_files(self):
         x0 = self.path("x0.txt")
         b = self.path("b.txt")

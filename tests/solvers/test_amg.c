@@ -7,6 +7,7 @@
 
 #include "solvers/amg/amg_internal.h"
 #include "tests/support/support.h"
+#include "tests/support/support_elements.h"
 #include "tests/support/support_hash.h"
 #include "tests/support/support_slow.h"
 
@@ -520,42 +521,17 @@ static void free_grid(struct grid *g)
     support_free(g->ptr, g->col, g->val);
 }
 
-/* Bilinear elements on a grid of side x side inner points, stretched by across^(-1/2). From 10^(1/2) on, a third of
- * the entries beside the diagonal are positive. */
-static struct grid make_elements(int64_t side, double across)
-{
-    struct grid g = {.side = side};
-    const int64_t n = side * side;
-    g.ptr = support_zeros(n + 1, 8);
-    g.col = support_zeros(9 * n, 4);
-    g.val = support_zeros(9 * n, 8);
-    int64_t nnz = 0;
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t y = i / side - 1; y <= i / side + 1; y++)
-            for (int64_t x = i % side - 1; x <= i % side + 1; x++)
-                if (x >= 0 && x < side && y >= 0 && y < side) {
-                    const double stiff_x = x == i % side ? 2 : -1, stiff_y = y == i / side ? 2 : -1;
-                    const double mass_x = x == i % side ? 4 : 1, mass_y = y == i / side ? 4 : 1;
-                    g.col[nnz] = (int32_t)(y * side + x);
-                    g.val[nnz++] = stiff_x * mass_y + across * mass_x * stiff_y;
-                }
-        g.ptr[i + 1] = nnz;
-    }
-    g.view = support_csr_with(n, n, nnz, g.ptr, 64, g.col, g.val, SPMV_F64);
-    return g;
-}
-
 /* Positive entries are weak, and weak couplings keep the row's sum, also if most of the row is weak. */
 static void signs_and_weak_couplings(void **state)
 {
     spmv_context *ctx = *state;
-    struct grid g = make_elements(SLOW ? 24 : 70, 0.1);
-    spmv_preconditioner *m = make(ctx, &g.view, NULL);
-    const int64_t of_elements = iterations_of(ctx, &g.view, m);
+    const spmv_csr elements = support_elements(SLOW ? 24 : 70, 0.1);
+    spmv_preconditioner *m = make(ctx, &elements, NULL);
+    const int64_t of_elements = iterations_of(ctx, &elements, m);
     if (of_elements > 16)
         fail_msg("elements: %lld iterations", (long long)of_elements);
     spmv_preconditioner_destroy(m);
-    free_grid(&g);
+    support_free_elements(&elements);
     spmv_csr a;
     spmv_matrix *const matrix = generate(ctx, SLOW ? "diffusion2d:24,100" : "diffusion2d:100,100", &a);
     spmv_preconditioner_options options = support_preconditioner_options();
@@ -586,15 +562,15 @@ static void stretched_elements(void **state)
     spmv_context *ctx = *state;
     static const double across[] = {0.1, 0.01, 0.001};
     for (int c = 0; c < 3; c++) {
-        struct grid g = make_elements(SLOW ? 30 : 100, across[c]);
-        spmv_preconditioner *const m = make(ctx, &g.view, NULL);
+        const spmv_csr a = support_elements(SLOW ? 30 : 100, across[c]);
+        spmv_preconditioner *const m = make(ctx, &a, NULL);
         assert_true(inside(m)->moves);
-        assert_true(hash_of(ctx, m) == hash_on_ref(&g.view));
-        const int64_t iterations = iterations_of(ctx, &g.view, m);
+        assert_true(hash_of(ctx, m) == hash_on_ref(&a));
+        const int64_t iterations = iterations_of(ctx, &a, m);
         if (iterations > 14)
             fail_msg("across %g: %lld iterations", across[c], (long long)iterations);
         spmv_preconditioner_destroy(m);
-        free_grid(&g);
+        support_free_elements(&a);
     }
 }
 

@@ -991,7 +991,7 @@ static void auto_looks(void **state)
         spmv_matrix_view(there, &device);
         assert_ok(ctx, spmv_alloc(ctx, a.rows * 8, (void **)&diagonal));
         assert_ok(ctx, precond_diagonal_cuda(ctx, &device, diagonal));
-        assert_ok(ctx, precond_look_cuda(ctx, &device, diagonal, &look));
+        assert_ok(ctx, precond_look_cuda(ctx, &device, 0, diagonal, &look));
         for (int64_t row = 0; row < a.rows; row++) {
             double sum = 0, own = 0, above = 0;
             for (int64_t k = row_first(&a, row); k < row_first(&a, row + 1); k++) {

@@ -1,0 +1,144 @@
+/* What moves between ranks in the set-up of a hierarchy is packed in the GPU's memory.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "device/block.cuh"
+#include "device/launch.cuh"
+#include "formats/device_loops.cuh"
+
+extern "C" {
+#include "distributed/group_levels.h"
+}
+
+namespace
+{
+
+/* So many threads copy a row. */
+enum { ROW_LANES = 8 };
+
+__global__ void __launch_bounds__(block_threads)
+    move_elements(group_elements e, const int32_t *from, int32_t *to, bool back)
+{
+    for_each(e.count * e.words, [=](int64_t k) {
+        const int64_t there = (int64_t)e.index[k / e.words] * e.words + k % e.words;
+        to[back ? there : k] = from[back ? k : there];
+    });
+}
+
+template <typename Offset>
+__global__ void __launch_bounds__(block_threads) row_lengths(group_elements e, const Offset *row_ptr, int64_t *length)
+{
+    for_each(e.count,
+             [=](int64_t i) { length[i] = (int64_t)row_ptr[e.index[i] + (int64_t)1] - (int64_t)row_ptr[e.index[i]]; });
+}
+
+template <typename Offset>
+__global__ void __launch_bounds__(block_threads)
+    take_rows(group_elements e, const Offset *row_ptr, const int64_t *begin, const int32_t *from, int32_t *to)
+{
+    for_each(e.count * ROW_LANES, [=](int64_t k) {
+        const int64_t i = k / ROW_LANES, first = (int64_t)row_ptr[e.index[i]] * e.words;
+        const int64_t words = (int64_t)row_ptr[e.index[i] + (int64_t)1] * e.words - first;
+        for (int64_t w = k % ROW_LANES; w < words; w += ROW_LANES)
+            to[begin[i] * e.words + w] = from[first + w];
+    });
+}
+
+__device__ bool is_kept(const group_split &s, int32_t column)
+{
+    return s.first <= column && column < s.end;
+}
+
+__global__ void __launch_bounds__(block_threads) split_count(group_split s)
+{
+    const int64_t *const row_ptr = (const int64_t *)s.own.row_ptr;
+    for_each(s.own.rows, [=](int64_t row) {
+        int64_t kept = 0;
+        for (int64_t k = row_ptr[row]; k < row_ptr[row + 1]; k++)
+            kept += is_kept(s, s.own.col[k]);
+        s.kept[row] = kept;
+        s.left[row] = row_ptr[row + 1] - row_ptr[row] - kept;
+    });
+}
+
+template <typename Value> __global__ void __launch_bounds__(block_threads) split_fill(group_split s)
+{
+    const int64_t *const row_ptr = (const int64_t *)s.own.row_ptr;
+    const Value *const val = (const Value *)s.own.val;
+    for_each(s.own.rows, [=](int64_t row) {
+        int64_t kept = s.kept[row], left = s.left[row];
+        for (int64_t k = row_ptr[row]; k < row_ptr[row + 1]; k++) {
+            const int32_t column = s.own.col[k];
+            if (is_kept(s, column)) {
+                s.col[kept] = (int32_t)(column - s.first);
+                ((Value *)s.val)[kept++] = val[k];
+            } else {
+                s.row_out[left] = (int32_t)(s.first_row + row);
+                s.col_out[left] = column;
+                ((Value *)s.val_out)[left++] = val[k];
+            }
+        }
+    });
+}
+
+spmv_status run_move(spmv_context *ctx, const group_elements &e, const void *from, void *to, bool back)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group elements", grid_for(e.count * e.words, block_threads), block_threads, move_elements,
+                      e, (const int32_t *)from, (int32_t *)to, back);
+    });
+}
+
+} // namespace
+
+extern "C" spmv_status group_take_elements_cuda(spmv_context *ctx, const struct group_elements *e, const void *array,
+                                                void *packed)
+{
+    return run_move(ctx, *e, array, packed, false);
+}
+
+extern "C" spmv_status group_put_elements_cuda(spmv_context *ctx, const struct group_elements *e, const void *packed,
+                                               void *array)
+{
+    return run_move(ctx, *e, packed, array, true);
+}
+
+extern "C" spmv_status group_row_lengths_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr,
+                                              int bits, int64_t *length)
+{
+    return on_device(ctx, [&] {
+        const int grid = grid_for(e->count, block_threads);
+        if (bits == 32)
+            return launch(ctx, "group row lengths", grid, block_threads, row_lengths<int32_t>, *e,
+                          (const int32_t *)row_ptr, length);
+        return launch(ctx, "group row lengths", grid, block_threads, row_lengths<int64_t>, *e, (const int64_t *)row_ptr,
+                      length);
+    });
+}
+
+extern "C" spmv_status group_take_rows_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr,
+                                            int bits, const int64_t *begin, const void *array, void *packed)
+{
+    return on_device(ctx, [&] {
+        const int grid = grid_for(e->count * ROW_LANES, block_threads);
+        if (bits == 32)
+            return launch(ctx, "group rows", grid, block_threads, take_rows<int32_t>, *e, (const int32_t *)row_ptr,
+                          begin, (const int32_t *)array, (int32_t *)packed);
+        return launch(ctx, "group rows", grid, block_threads, take_rows<int64_t>, *e, (const int64_t *)row_ptr, begin,
+                      (const int32_t *)array, (int32_t *)packed);
+    });
+}
+
+extern "C" spmv_status group_split_count_cuda(spmv_context *ctx, const struct group_split *s)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group columns", grid_for(s->own.rows, block_threads), block_threads, split_count, *s);
+    });
+}
+
+extern "C" spmv_status group_split_fill_cuda(spmv_context *ctx, const struct group_split *s)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group columns", grid_for(s->own.rows, block_threads), block_threads,
+                      spmv_type_size(s->own.type) == 4 ? split_fill<int32_t> : split_fill<int64_t>, *s);
+    });
+}
