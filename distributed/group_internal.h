@@ -10,6 +10,7 @@
 #include "distributed/group_rows.h"
 #include "distributed/transport.h"
 #include "product/plan_internal.h"
+#include "solvers/precond/precond_internal.h"
 
 struct spmv_group {
     spmv_context *ctx;
@@ -20,6 +21,40 @@ struct spmv_group {
     int64_t *offset;         /* ranks + 1: for gathers */
     struct group_word *word; /* ranks: what they say in an agreement */
 };
+
+/* The square block of a rank's own rows and columns, or only its diagonal (group_cg.c). */
+struct group_square {
+    struct group_arrays arrays; /* on cuda: in the context's memory */
+    int64_t *row_ptr;
+    int32_t *col;
+    void *val;
+    spmv_csr view;
+};
+spmv_status group_square_make(spmv_group_matrix *m, bool diagonal, struct group_square *b);
+void group_square_release(spmv_context *ctx, struct group_square *b);
+
+/* Together: makes a preconditioner for the rows of this rank, for the purpose, between group_begin and group_end
+ * (group_cg.c). */
+spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, const char *name,
+                               const spmv_preconditioner_options *options, spmv_preconditioner **precond);
+
+/* The callback of rank 0, and each rank's function that cancels: all ranks learn what they return, so
+ * all stop after the same iteration. */
+struct group_callback {
+    spmv_group *group;
+    spmv_cg_fn tell;         /* for the solve, with this struct; NULL: nobody asks */
+    spmv_cg_fn on_iteration; /* NULL: none */
+    spmv_cancel_fn cancel;   /* NULL: none */
+    void *user, *cancel_user;
+    int64_t *stops; /* of each rank; host_free */
+    bool stopped;
+    spmv_status failed;
+};
+
+/* Together: what comes before a solve with m->x, and after it, which ended with st. */
+spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
+                              struct group_callback *callback);
+spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_callback *callback, spmv_status st);
 
 /* The elements of vectors that ranks exchange for a product. */
 struct halo {
@@ -69,6 +104,7 @@ struct spmv_group_matrix {
     /* sums: the parts of this rank (PLAN_SUMS for each chunk), those of all ranks, one sum's parts
      * in order */
     void *parts, *all_parts, *fold;
+    int most_sums; /* for which there is room */
     /* on cuda, in the context's memory: the parts of EXCHANGE_SUMS sums; chunk */
     void *context_parts;
     int64_t *context_chunk;
@@ -138,9 +174,9 @@ spmv_status group_fetch_finish(void *matrix, void *x);
 /* What a hierarchy of matrices needs of the ranks (group_levels.c). */
 extern const struct rank_tools group_rank_tools;
 
-/* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows
- * in the context's memory. */
-spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,
+/* parts[c] = the sum of a_i b_i over the rows i of chunk c, each of which has `of` numbers, on the device;
+ * chunk: chunks + 1 rows in the context's memory. */
+spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks, int of,
                                   const void *a, const void *b, void *parts) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

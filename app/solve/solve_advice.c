@@ -234,16 +234,16 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
 
 struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop)
 {
-    static const char only_cg[] = "on several ranks there is only cg, for symmetric positive definite matrices; "
-                                  "without ranks, --solver auto takes";
     struct advice to = {""};
     if (a == NULL)
         return to;
     if (stop == SPMV_ERROR_NOT_SYMMETRIC)
-        add(&to, "%s gmres", only_cg);
+        add(&to, "try --solver gmres, or auto");
     else if (stop == SPMV_ERROR_NOT_POSITIVE)
-        add(&to, "%s%s minres",
-            !choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0 ? "try --precond auto; " : "", only_cg);
+        add(&to, "try %s--solver minres, or auto",
+            !choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0 ? "--precond auto; " : "");
+    else if (stop == SPMV_ERROR_BREAKDOWN)
+        add(&to, "try --solver gmres, or auto");
     else if (stop == SPMV_ERROR_ITERATIONS)
         add(&to, "try %sa --max-iterations above %lld%s", used(a, "amg") ? "" : "--precond amg, or ",
             (long long)a->result.iterations, is_f32(o) ? ", or --type f64" : "");

@@ -340,6 +340,52 @@ SPMV_API spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *ma
 SPMV_API spmv_status spmv_group_cg(spmv_group_matrix *matrix, const void *b, void *x, const spmv_cg_options *options,
                                    spmv_cg_result *result, size_t size);
 
+/* ---------------------------------------------------------------- every solver */
+
+/* The solver of a matrix of a group: as spmv_solver_create, with the same choices under "auto" but for factors. */
+typedef struct spmv_group_solver spmv_group_solver;
+
+/* Together: makes a solver for A x = b.
+ *
+ *   options  as for spmv_solver_create, the same on all ranks. precond: as for
+ *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be symmetric, and
+ *            "auto" is "jacobi". precond_options: as for spmv_group_preconditioner_create_with. on_iteration:
+ *            as for spmv_group_cg. The solver direct, inner, several right-hand sides, plan, own_precond and
+ *            on_iterate are not supported (SPMV_ERROR_UNSUPPORTED). type is that of the matrix. NULL: defaults
+ *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
+ *
+ * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole
+ * matrix, and others follow one that fails. What differs: no dense factor of small systems, no races
+ * between preconditioners, no null vectors of singular matrices, no correction of rows of very different
+ * sizes. gmres with ilut, which follows others that fail, has factors of each rank's block.
+ *
+ * Bits do not depend on the number of ranks where those of products, dot products and of the
+ * preconditioner do not.
+ *
+ * Errors, on all ranks: those of spmv_solver_create, of spmv_group_preconditioner_create and of another
+ * rank. */
+SPMV_API spmv_status spmv_group_solver_create(spmv_group_matrix *matrix, const spmv_solver_options *options,
+                                              spmv_group_solver **solver);
+SPMV_API void spmv_group_solver_destroy(spmv_group_solver *solver);
+
+/* Together: solves A x = b.
+ *
+ *   b, x    own_rows elements of this rank in the context's memory; x: also the start, unless zero_start
+ *   result  may be NULL; the same numbers on all ranks. backward_error is -1: not computed
+ *   size    sizeof(spmv_solver_result)
+ *
+ * Errors: those of spmv_solver_solve, the same on all ranks; those of another rank. */
+SPMV_API spmv_status spmv_group_solver_solve(spmv_group_solver *solver, const void *b, void *x,
+                                             spmv_solver_result *result, size_t size);
+
+/* As spmv_solver_describe. */
+SPMV_API spmv_status spmv_group_solver_describe(const spmv_group_solver *solver, spmv_solver_info *info, size_t size);
+
+/* Together: *transpose = the transpose, with the same type and exchange; rows of a rank: as the columns that it
+ * owns. Release it with spmv_group_matrix_destroy.
+ * Errors: those of spmv_group_matrix_create. */
+SPMV_API spmv_status spmv_group_matrix_transpose(spmv_group_matrix *matrix, spmv_group_matrix **transpose);
+
 SPMV_END_DECLS
 
 #endif
