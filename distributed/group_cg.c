@@ -355,11 +355,6 @@ static spmv_status share_name(spmv_group *group)
     return st == SPMV_OK ? context_fail(group->ctx, SPMV_ERROR_NOT_FINITE, "%s", kept) : st;
 }
 
-static spmv_status copy_vector(const spmv_group_matrix *m, const void *from, void *to)
-{
-    return spmv_map(m->ctx, SPMV_MAP_COPY, type_part(m->type), from, to, m->own.rows * type_parts(m->type));
-}
-
 spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
                               struct group_callback *callback)
 {
@@ -378,7 +373,7 @@ spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on
         asks = asks || callback->stops[r] != 0;
     callback->tell = asks ? ask_all : NULL;
     if (m->own.rows > 0)
-        TRY(copy_vector(m, x, m->x));
+        TRY(group_copy(m, x, m->x, m->own.rows));
     m->ctx->cancel = NULL; /* ask_all asks it: a rank must not stop alone */
 done:
     return st;
@@ -394,7 +389,7 @@ spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_ca
         st = share_name(group);
     group->settled = callback->failed == SPMV_OK && (st == SPMV_CANCELLED ? callback->stopped : all_fail_alike(st));
     if ((st == SPMV_OK || group->settled) && m->own.rows > 0) {
-        const spmv_status copied = copy_vector(m, m->x, x);
+        const spmv_status copied = group_copy(m, m->x, x, m->own.rows);
         st = copied != SPMV_OK ? copied : st;
     }
     return st;

@@ -5,7 +5,9 @@
 #define GROUP_INTERNAL_H
 
 #include <spmv/group.h>
+#include <spmv/primitives.h>
 
+#include "core/reals.h"
 #include "distributed/exchange.h"
 #include "distributed/group_rows.h"
 #include "distributed/transport.h"
@@ -32,29 +34,6 @@ struct group_square {
 };
 spmv_status group_square_make(spmv_group_matrix *m, bool diagonal, struct group_square *b);
 void group_square_release(spmv_context *ctx, struct group_square *b);
-
-/* Together: makes a preconditioner for the rows of this rank, for the purpose, between group_begin and group_end
- * (group_cg.c). */
-spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, const char *name,
-                               const spmv_preconditioner_options *options, spmv_preconditioner **precond);
-
-/* The callback of rank 0, and each rank's function that cancels: all ranks learn what they return, so
- * all stop after the same iteration. */
-struct group_callback {
-    spmv_group *group;
-    spmv_cg_fn tell;         /* for the solve, with this struct; NULL: nobody asks */
-    spmv_cg_fn on_iteration; /* NULL: none */
-    spmv_cancel_fn cancel;   /* NULL: none */
-    void *user, *cancel_user;
-    int64_t *stops; /* of each rank; host_free */
-    bool stopped;
-    spmv_status failed;
-};
-
-/* Together: what comes before a solve with m->x, and after it, which ended with st. */
-spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
-                              struct group_callback *callback);
-spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_callback *callback, spmv_status st);
 
 /* The elements of vectors that ranks exchange for a product. */
 struct halo {
@@ -116,6 +95,35 @@ struct spmv_group_matrix {
     double seconds; /* in exchanges */
     char note[256];
 };
+
+/* Together: makes a preconditioner for the rows of this rank, for the purpose, between group_begin and group_end
+ * (group_cg.c). */
+spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, const char *name,
+                               const spmv_preconditioner_options *options, spmv_preconditioner **precond);
+
+/* The callback of rank 0, and each rank's function that cancels: all ranks learn what they return, so
+ * all stop after the same iteration. */
+struct group_callback {
+    spmv_group *group;
+    spmv_cg_fn tell;         /* for the solve, with this struct; NULL: nobody asks */
+    spmv_cg_fn on_iteration; /* NULL: none */
+    spmv_cancel_fn cancel;   /* NULL: none */
+    void *user, *cancel_user;
+    int64_t *stops; /* of each rank; host_free */
+    bool stopped;
+    spmv_status failed;
+};
+
+/* A copy of n elements of a vector in the context's memory. */
+static inline spmv_status group_copy(const spmv_group_matrix *m, const void *from, void *to, int64_t n)
+{
+    return spmv_map(m->ctx, SPMV_MAP_COPY, type_part(m->type), from, to, n * type_parts(m->type));
+}
+
+/* Together: what comes before a solve with m->x, and after it, which ended with st. */
+spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
+                              struct group_callback *callback);
+spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_callback *callback, spmv_status st);
 
 /* A function that ranks call together begins and ends with these. A failure that the ranks have not
  * agreed on breaks the group. */

@@ -46,6 +46,6 @@ spmv_status job_norm_on_ranks(const struct job *job, const void *r, double *norm
 {
     union real square = {0};
     const spmv_status st = place_passed(job->place, spmv_group_dot(job->place->matrix, r, r, &square));
-    *norm = sqrt(real_at(job->type, &square, 0));
+    *norm = sqrt(real_at(type_part(job->type), &square, 0));
     return st;
 }

@@ -152,7 +152,7 @@ typedef struct spmv_group_matrix spmv_group_matrix;
 
 typedef struct spmv_group_matrix_options {
     size_t size;        /* sizeof(spmv_group_matrix_options), set by its init function */
-    spmv_type type;     /* of vectors and sums: as in spmv_plan_options, real types only */
+    spmv_type type;     /* of vectors and sums: as in spmv_plan_options; of complex values their type */
     const char *method; /* of the products: definition (ref), tiles (omp), slices, vector or scalar
                            (cuda); default NULL or "auto": the first of them, on cuda slices or
                            vector */
@@ -188,8 +188,7 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
  * The arrays of own may change after the call.
  *
  * Errors, on all ranks: those of spmv_matrix_check and spmv_plan_create; SPMV_ERROR_ARGUMENT and
- * SPMV_ERROR_SIZE (ranks with different types, columns or options), SPMV_ERROR_UNSUPPORTED (complex
- * types). */
+ * SPMV_ERROR_SIZE (ranks with different types, columns or options). */
 SPMV_API spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own,
                                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
 SPMV_API void spmv_group_matrix_destroy(spmv_group_matrix *matrix);
@@ -261,7 +260,8 @@ SPMV_API spmv_status spmv_group_apply(spmv_group_matrix *matrix, const void *hos
 /* Together: *host_dot = a'b, one part for each chunk, the parts added in a fixed tree.
  *
  *   a, b      own_rows elements of this rank in the context's memory; may be the same
- *   host_dot  one number of the type in host memory, the same on all ranks
+ *   host_dot  one number of the type in host memory, the same on all ranks. Of complex vectors the real part,
+ *             a real number
  *
  * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_DEVICE, those of another rank. */
 SPMV_API spmv_status spmv_group_dot(spmv_group_matrix *matrix, const void *a, const void *b, void *host_dot);
