@@ -222,6 +222,8 @@ static spmv_status create_first(spmv_group_matrix *m, enum precond_for purpose, 
     spmv_status st = SPMV_OK;
     do {
         m->group->settled = false;
+        spmv_preconditioner_destroy(*precond); /* another rank could not make its own */
+        *precond = NULL;
         st = create_named(m, purpose, choice->name, options, precond);
     } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, choice));
     if (st == SPMV_OK) {

@@ -101,6 +101,20 @@ struct spmv_group_matrix {
 spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, const char *name,
                                const spmv_preconditioner_options *options, spmv_preconditioner **precond);
 
+/* Together: the same of the whole matrix, by each rank alike (group_whole.c). */
+spmv_status group_precond_whole(spmv_group_matrix *m, enum precond_for purpose, const char *name,
+                                const spmv_preconditioner_options *options, spmv_preconditioner **made);
+#define GROUP_ALIKE "of the whole matrix, on each rank alike" /* begins its layout */
+
+/* This rank's rows, or those of -A, in host memory, with the columns of the whole matrix (group_solver.c). */
+struct group_own_rows {
+    spmv_csr view;
+    int32_t *col;
+    void *val;
+};
+spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_own_rows *rows);
+void group_own_rows_release(struct group_own_rows *rows);
+
 /* The callback of rank 0, and each rank's function that cancels: all ranks learn what they return, so
  * all stop after the same iteration. */
 struct group_callback {

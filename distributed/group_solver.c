@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/choice.h"
 #include "core/reals.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
@@ -37,19 +38,12 @@ static int32_t number_of(const spmv_group_matrix *m, int32_t place)
                             : h->ghost[h->before + own - own_cols];
 }
 
-struct rows {
-    spmv_csr view; /* in host memory */
-    int32_t *col;
-    void *val;
-};
-
-static void release_rows(struct rows *r)
+void group_own_rows_release(struct group_own_rows *r)
 {
     host_free_all(r->col, r->val);
 }
 
-/* This rank's rows, or those of -A. */
-static spmv_status take_rows(spmv_group_matrix *m, bool negative, struct rows *r)
+spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_own_rows *r)
 {
     spmv_status st = SPMV_OK;
     TRY(group_rows_to_host(m));
@@ -89,12 +83,30 @@ static spmv_status agree(void *self, spmv_status status)
     return spmv_group_agree(g->m->group, status);
 }
 
-static spmv_status make_precond(void *self, enum precond_for purpose, const char *name, bool negative,
+/* Up to so many rows and entries, a preconditioner of the whole matrix on each rank takes little memory, and less
+ * time than the iterations of a weaker one; up to the second number, also where others have failed. */
+enum { SMALL_WHOLE = 1 << 18, MOST_WHOLE = 1 << 23 };
+
+static spmv_status make_precond(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
                                 const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
     const struct spmv_group_solver *const g = self;
-    g->m->group->settled = false;
-    return group_precond_make(negative ? g->negative : g->m, purpose, name, options, made);
+    spmv_group_matrix *const m = negative ? g->negative : g->m;
+    const int64_t work = m->ranks.rows + m->ranks.nnz;
+    const bool any = choice_is_auto(name);
+    const bool whole = purpose == PRECOND_FOR_UNSYMMETRIC && chosen && options->near_nulls == 0 &&
+                       options->dimensions == 0 && work <= (any ? SMALL_WHOLE : MOST_WHOLE);
+    m->group->settled = false;
+    const spmv_status st = whole ? group_precond_whole(m, purpose, name, options, made)
+                                 : group_precond_make(m, purpose, name, options, made);
+    if (st != SPMV_OK) { /* that of another rank */
+        char why[1024];
+        snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
+        spmv_preconditioner_destroy(*made);
+        *made = NULL;
+        (void)context_fail(m->ctx, st, "%s", why);
+    }
+    return st;
 }
 
 /* Of this rank's diagonal; a rank without rows has none. */
@@ -142,14 +154,14 @@ static spmv_status make_negative(void *self, spmv_plan **plan)
 {
     spmv_status st = SPMV_OK;
     struct spmv_group_solver *const g = self;
-    struct rows rows = {.col = NULL};
+    struct group_own_rows rows = {.col = NULL};
     if (g->negative == NULL) {
-        TRY(spmv_group_agree(g->m->group, take_rows(g->m, true, &rows)));
+        TRY(spmv_group_agree(g->m->group, group_take_rows(g->m, true, &rows)));
         TRY(make_like(g->m, &rows.view, &g->negative));
     }
     *plan = g->negative->plan;
 done:
-    release_rows(&rows);
+    group_own_rows_release(&rows);
     return st;
 }
 
@@ -273,11 +285,11 @@ static spmv_status transpose(spmv_group_matrix *m, spmv_group_matrix **made)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = m->ctx;
-    struct rows rows = {.col = NULL};
+    struct group_own_rows rows = {.col = NULL};
     struct csr_copies there = {0}, here = {0};
     struct rank_arrays to = {.nnz = 0};
     spmv_csr own, turned;
-    st = take_rows(m, false, &rows);
+    st = group_take_rows(m, false, &rows);
     if (st == SPMV_OK)
         st = csr_to_context(ctx, &rows.view, false, &own, &there);
     TRY(spmv_group_agree(m->group, st));
@@ -287,7 +299,7 @@ static spmv_status transpose(spmv_group_matrix *m, spmv_group_matrix **made)
     turned.memory = SPMV_MEMORY_HOST;
     TRY(make_like(m, &turned, made));
 done:
-    release_rows(&rows);
+    group_own_rows_release(&rows);
     csr_free_context(ctx, &there);
     csr_free_host(&here);
     context_free_all(ctx, to.row_ptr, to.col, to.val);

@@ -188,6 +188,16 @@ done:
     return st;
 }
 
+spmv_status solver_make_for(spmv_context *ctx, enum precond_for purpose, const char *name, const spmv_csr *a, bool real,
+                            const spmv_preconditioner_options *options, spmv_preconditioner **made)
+{
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && !choice_is_auto(name))
+        return solver_make_unsymmetric(ctx, name, a, options, made);
+    return purpose == PRECOND_FOR_CG || !choice_is_auto(name)
+               ? spmv_preconditioner_create(ctx, name, a, options, made)
+               : make_auto(ctx, purpose, a, real, options, made);
+}
+
 /* Under "auto", factors may take an eighth of the memory of the machine, and half of what a limit leaves. */
 enum { SHARE_OF_MACHINE = 8, SHARE_OF_LIMIT = 2 };
 
@@ -231,12 +241,7 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
     }
     if (purpose == PRECOND_FOR_UNSYMMETRIC && choice_is_auto(s->options.precond))
         TRY(limit_fill(s, a, &s->precond_options.fill));
-    if (purpose == PRECOND_FOR_UNSYMMETRIC && !choice_is_auto(name))
-        TRY(solver_make_unsymmetric(s->ctx, name, a, &s->precond_options, made));
-    else if (purpose == PRECOND_FOR_CG || !choice_is_auto(name))
-        TRY(spmv_preconditioner_create(s->ctx, name, a, &s->precond_options, made));
-    else
-        TRY(make_auto(s->ctx, purpose, a, !type_is_complex(info.type), &s->precond_options, made));
+    TRY(solver_make_for(s->ctx, purpose, name, a, !type_is_complex(info.type), &s->precond_options, made));
 done:
     s->precond_options.fill = fill;
     if (st == SPMV_ERROR_SINGULAR && a == &e.a) {
@@ -253,7 +258,8 @@ static spmv_status make_on_ranks(const spmv_solver *s, enum precond_for purpose,
                                  spmv_preconditioner **made)
 {
     *made = NULL;
-    return s->ranks->precond(s->ranks->self, purpose, name, s->negates, &s->precond_options, made);
+    return s->ranks->precond(s->ranks->self, purpose, name, s->negates, choice_is_auto(s->options.precond),
+                             &s->precond_options, made);
 }
 
 /* The memory that a solve takes is set aside meanwhile: a preconditioner that leaves too little is

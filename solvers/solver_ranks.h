@@ -19,8 +19,9 @@ struct solver_ranks {
     /* SPMV_OK if that is the status of all ranks. Each has its own message, or that of the one that failed. */
     spmv_status (*agree)(void *self, spmv_status status);
 
-    /* Makes the preconditioner of this name, or for "auto" one for the purpose. negative: of -A. */
-    spmv_status (*precond)(void *self, enum precond_for purpose, const char *name, bool negative,
+    /* Makes the preconditioner of this name, or for "auto" one for the purpose. negative: of -A. chosen: the
+     * caller has not named it. */
+    spmv_status (*precond)(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
                            const spmv_preconditioner_options *options, spmv_preconditioner **made);
 
     /* The smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of the whole matrix, which is real. */
@@ -39,6 +40,11 @@ spmv_status solver_create_for_rank(spmv_plan *plan, const struct solver_ranks *r
 /* Makes the named preconditioner of a matrix that need not be symmetric, for gmres and bicgstab. */
 spmv_status solver_make_unsymmetric(spmv_context *ctx, const char *name, const spmv_csr *a,
                                     const spmv_preconditioner_options *options, spmv_preconditioner **made);
+
+/* The preconditioner of this name for the purpose; for "auto" the one that a solver takes. real: a is no
+ * equivalent of a complex matrix. */
+spmv_status solver_make_for(spmv_context *ctx, enum precond_for purpose, const char *name, const spmv_csr *a, bool real,
+                            const spmv_preconditioner_options *options, spmv_preconditioner **made);
 
 /* The real matrix that does to real and imaginary parts what a complex one does, in host memory. */
 struct equivalent {

@@ -206,7 +206,7 @@ static void remark_preconditioner(const struct job *job, const struct attempt *a
     bool blocks = place_on_ranks(job->place);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         blocks = blocks && strcmp(a->result.precond, whole[i]) != 0;
-    if (blocks)
+    if (blocks && !(describe_preconditioner(a, &info) && strstr(info.layout, "on each rank alike") != NULL))
         remark(LEVEL_NORMAL, "preconditioner %s of each rank's own block: iterations depend on the number of ranks",
                a->result.precond);
     if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||
