@@ -35,8 +35,8 @@ static spmv_status begin(struct product *p)
     if (st != SPMV_OK || p->y0 == NULL)
         return st;
     if (rows > 0)
-        st = place_passed(place, spmv_map(p->ctx, SPMV_MAP_COPY, type_part(p->type), p->y0, p->y,
-                                           rows * type_parts(p->type)));
+        st = place_passed(place,
+                          spmv_map(p->ctx, SPMV_MAP_COPY, type_part(p->type), p->y0, p->y, rows * type_parts(p->type)));
     return place_agree(place, st);
 }
 

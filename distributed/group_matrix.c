@@ -594,7 +594,8 @@ static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_optio
     const int64_t size = (int64_t)spmv_type_size(m->type);
     TRY(spmv_alloc(m->ctx, max_i64(1, m->own.cols) * size, &m->x_at));
     if (h->room > 0) /* no rank sends those that only align, but all are copied to the host */
-        TRY(spmv_map_index(m->ctx, type_part(m->type), &(const double){0}, NULL, m->x_at, h->room * type_parts(m->type)));
+        TRY(spmv_map_index(m->ctx, type_part(m->type), &(const double){0}, NULL, m->x_at,
+                           h->room * type_parts(m->type)));
     m->x = (char *)m->x_at + h->room * size;
     TRY(group_halo_buffers(m));
     TRY(group_sums_prepare(m));

@@ -201,8 +201,9 @@ static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *optio
                              (long long)m->ranks.rows, (long long)m->cols);
     if (ready == SPMV_OK)
         ready = host_alloc(m->ctx, sizeof *g, what, (void **)&g);
+    if (g != NULL)
+        *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user};
     TRY(group_agree_on(m->group, ready, "other options of a solver", numbers_of(&o)));
-    *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user};
     g->ranks = (struct solver_ranks){
         .self = g, .agree = agree, .precond = make_precond, .extreme = find_extreme, .negative = make_negative};
     o.on_iteration = tell;

@@ -108,7 +108,8 @@ static spmv_status apply(void *self, const void *r, void *z)
     TRY(spmv_upload(ctx, a->host, a->r, a->offset[ranks]));
     TRY(spmv_preconditioner_apply(a->inner, a->r, a->z));
     if (own > 0)
-        TRY(spmv_map(ctx, SPMV_MAP_COPY, a->type, (const char *)a->z + first, z, own / (int64_t)spmv_type_size(a->type)));
+        TRY(spmv_map(ctx, SPMV_MAP_COPY, a->type, (const char *)a->z + first, z,
+                     own / (int64_t)spmv_type_size(a->type)));
 done:
     return st;
 }

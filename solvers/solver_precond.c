@@ -193,9 +193,8 @@ spmv_status solver_make_for(spmv_context *ctx, enum precond_for purpose, const c
 {
     if (purpose == PRECOND_FOR_UNSYMMETRIC && !choice_is_auto(name))
         return solver_make_unsymmetric(ctx, name, a, options, made);
-    return purpose == PRECOND_FOR_CG || !choice_is_auto(name)
-               ? spmv_preconditioner_create(ctx, name, a, options, made)
-               : make_auto(ctx, purpose, a, real, options, made);
+    return purpose == PRECOND_FOR_CG || !choice_is_auto(name) ? spmv_preconditioner_create(ctx, name, a, options, made)
+                                                              : make_auto(ctx, purpose, a, real, options, made);
 }
 
 /* Under "auto", factors may take an eighth of the memory of the machine, and half of what a limit leaves. */

@@ -126,19 +126,18 @@ spmv_status place_load(struct place *place, enum job_kind job, const char *argum
     options.compression = plan_compression(place->o, spmv_context_backend(place->ctx), solves);
     *in = (struct input){.argument = argument, .source = "spec"};
     spmv_status st = !file_exists(argument) && spmv_spec_known(argument)
-                               ? generate(place, &reading, &options, in)
-                               : read_file(place, &reading, job, &options, in);
+                         ? generate(place, &reading, &options, in)
+                         : read_file(place, &reading, job, &options, in);
     const bool turned = job == JOB_PRODUCT && place->o->transpose;
     if (st == SPMV_OK && turned)
         st = transpose(place);
     if (st != SPMV_OK)
         return st;
     spmv_group_matrix_describe(place->matrix, &place->part, sizeof place->part);
-    in->view =
-        (spmv_csr){.rows = turned ? place->part.cols : place->part.rows,
-                   .cols = turned ? place->part.rows : place->part.cols,
-                   .nnz = place->part.nnz,
-                   .type = type_is_complex(place->part.type) ? place->part.type : reading.type};
+    in->view = (spmv_csr){.rows = turned ? place->part.cols : place->part.rows,
+                          .cols = turned ? place->part.rows : place->part.cols,
+                          .nnz = place->part.nnz,
+                          .type = type_is_complex(place->part.type) ? place->part.type : reading.type};
     return SPMV_OK;
 }
 
