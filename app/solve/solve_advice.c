@@ -240,8 +240,9 @@ struct advice solve_advice_on_ranks(const struct options *o, const struct attemp
     if (stop == SPMV_ERROR_NOT_SYMMETRIC)
         add(&to, "try --solver gmres, or auto");
     else if (stop == SPMV_ERROR_NOT_POSITIVE)
-        add(&to, "try %s--solver minres, or auto",
-            !choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0 ? "--precond auto; " : "");
+        add(&to, "%s",
+            !choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0 ? "try --precond auto or none"
+                                                                           : "try --solver minres, or auto");
     else if (stop == SPMV_ERROR_BREAKDOWN)
         add(&to, "try --solver gmres, or auto");
     else if (stop == SPMV_ERROR_ITERATIONS)

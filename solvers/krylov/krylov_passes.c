@@ -187,7 +187,7 @@ static spmv_status combine_on_ranks(const struct krylov_vectors *v, const struct
     struct krylov_combination vectors = *a;
     vectors.sums = 0;
     vectors.finish = FINISH_NOTHING;
-    if (a->outputs > 0)
+    if (a->outputs > 0 && v->n > 0)
         TRY(krylov_combine_cuda(v, &vectors));
     if (a->sums > 0)
         TRY(krylov_rank_dots_cuda(v, a));

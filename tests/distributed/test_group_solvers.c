@@ -471,9 +471,9 @@ static spmv_status transposing_rank(spmv_group *group, void *user)
     if (st == SPMV_OK)
         st = spmv_group_matrix_describe(turned, &info, sizeof info);
     if (st == SPMV_OK)
-        st = spmv_alloc(ctx, (info.own_cols + 1) * 8, &x);
+        st = spmv_alloc(ctx, (info.own_cols + 1) * 16, &x);
     if (st == SPMV_OK)
-        st = spmv_alloc(ctx, (info.own_rows + 1) * 8, &y);
+        st = spmv_alloc(ctx, (info.own_rows + 1) * 16, &y);
     st = spmv_group_agree(group, st);
     if (st == SPMV_OK)
         st = spmv_group_scatter(turned, SPMV_GROUP_COLS, run->b, x);
@@ -492,28 +492,35 @@ static spmv_status transposing_rank(spmv_group *group, void *user)
 static void transpose_multiplies(void **state)
 {
     (void)state;
-    static const char *const specs[] = {FLOW, "uniform:700,300,5", "uniform:200,900,4"};
-    for (int k = 0; k < 3; k++) {
-        spmv_csr a;
-        spmv_matrix *const matrix = generate(specs[k], &a);
+    static const struct system_case turns[] = {{.spec = FLOW, .type = SPMV_F64},
+                                               {.spec = "uniform:700,300,5", .type = SPMV_F64},
+                                               {.spec = "uniform:200,900,4", .type = SPMV_F64},
+                                               {.spec = FLOW, .type = SPMV_C128, .turn = TURNED}};
+    for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
+        struct system s;
+        open_system(&turns[k], &s);
+        const spmv_csr a = s.a;
         const int64_t *const row_ptr = a.row_ptr;
-        double *const x = malloc((size_t)a.rows * sizeof *x), *const y = calloc((size_t)a.cols, sizeof *y);
+        const int parts = type_parts(a.type);
+        const size_t size = spmv_type_size(a.type);
+        double *const x = calloc((size_t)a.rows, size), *const y = calloc((size_t)a.cols, size);
         char *first = NULL;
         for (int64_t i = 0; i < a.rows; i++) {
-            x[i] = known(i);
+            x[i * parts] = known(i);
             for (int64_t e = row_ptr[i]; e < row_ptr[i + 1]; e++)
-                y[a.col[e]] += real_at(a.type, a.val, e) * x[i];
+                for (int p = 0; p < parts; p++)
+                    y[a.col[e] * parts + p] += real_at(SPMV_F64, a.val, e * parts + p) * known(i);
         }
         for (int ranks = 1; ranks <= 4; ranks++) {
             char message[512] = "";
-            struct outcome o = {.x = calloc((size_t)a.cols + 1, sizeof(double))};
+            struct outcome o = {.x = calloc((size_t)a.cols + 1, size)};
             struct run run = {.a = &a, .b = x, .outcome = &o};
             if (run_ranks(ranks, transposing_rank, &run, message, sizeof message) != SPMV_OK)
-                fail_msg("%s, %d ranks: %s", specs[k], ranks, message);
-            for (int64_t j = 0; j < a.cols; j++)
+                fail_msg("%s, %d ranks: %s", turns[k].spec, ranks, message);
+            for (int64_t j = 0; j < a.cols * parts; j++)
                 assert_true(fabs(((const double *)(const void *)o.x)[j] - y[j]) <= 1e-12 * (1 + fabs(y[j])));
             if (first != NULL)
-                assert_memory_equal(first, o.x, (size_t)a.cols * sizeof(double));
+                assert_memory_equal(first, o.x, (size_t)a.cols * size);
             if (first == NULL)
                 first = o.x;
             else
@@ -522,7 +529,7 @@ static void transpose_multiplies(void **state)
         free(first);
         free(x);
         free(y);
-        spmv_matrix_destroy(matrix);
+        close_system(&s);
     }
 }
 
