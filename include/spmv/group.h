@@ -1,4 +1,4 @@
-/* Products and conjugate gradients on several ranks: threads of one process, or processes that MPI
+/* Products and solves on several ranks: threads of one process, or processes that MPI
  * has started on one or more hosts.
  *
  * A rank is an ordinary context with a contiguous block of the rows of a matrix. All ranks of a
@@ -17,9 +17,9 @@
  *
  *     spmv_group_run(4, NULL, one_rank, user, message, sizeof message);
  *
- * Determinism. On one backend, y = A x, dot products, and x, iterations and residuals of conjugate
- * gradients have the same bits for any number of ranks, any transport, and any number of threads.
- * They may differ from those of spmv_apply, spmv_dot and spmv_cg, which do not divide the rows in
+ * Determinism. On one backend, y = A x, dot products, and x, iterations and residuals of solves
+ * have the same bits for any number of ranks, any transport, and any number of threads.
+ * They may differ from those of spmv_apply, spmv_dot and spmv_solver_solve, which do not divide the rows in
  * chunks. docs/distributed.md says how, and what is measured.
  *
  * Failures. If a rank fails in a function that ranks call together, all ranks return a status. The
@@ -348,8 +348,8 @@ typedef struct spmv_group_solver spmv_group_solver;
 /* Together: makes a solver for A x = b.
  *
  *   options  as for spmv_solver_create, the same on all ranks. precond: as for
- *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be symmetric, and
- *            "auto" is "jacobi". precond_options: as for spmv_group_preconditioner_create_with. on_iteration:
+ *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be symmetric.
+ *            precond_options: as for spmv_group_preconditioner_create_with. on_iteration:
  *            as for spmv_group_cg. The solver direct, inner, several right-hand sides, plan, own_precond and
  *            on_iterate are not supported (SPMV_ERROR_UNSUPPORTED). type is that of the matrix. NULL: defaults
  *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
@@ -357,7 +357,9 @@ typedef struct spmv_group_solver spmv_group_solver;
  * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole
  * matrix, and others follow one that fails. What differs: no dense factor of small systems, no races
  * between preconditioners, no null vectors of singular matrices, no correction of rows of very different
- * sizes. gmres with ilut, which follows others that fail, has factors of each rank's block.
+ * sizes. For gmres and bicgstab "auto" is the same as without ranks for small matrices, of which each rank
+ * makes it, else "jacobi"; so is ilut, which follows others that fail, else of each rank's block
+ * (docs/distributed.md).
  *
  * Bits do not depend on the number of ranks where those of products, dot products and of the
  * preconditioner do not.

@@ -99,8 +99,7 @@ spmv_status precond_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, double *
 /* The numbers for "auto" (precond_internal.h), on the device. diagonal: of precond_diagonal_cuda. All
  * entries must be positive and finite. Waits. */
 spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, int64_t first, const double *diagonal,
-                              struct precond_look *look)
-    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+                              struct precond_look *look) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status precond_ball_cuda(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
