@@ -248,6 +248,9 @@ struct advice solve_advice_on_ranks(const struct options *o, const struct attemp
     else if (stop == SPMV_ERROR_ITERATIONS)
         add(&to, "try %sa --max-iterations above %lld%s", used(a, "amg") ? "" : "--precond amg, or ",
             (long long)a->result.iterations, is_f32(o) ? ", or --type f64" : "");
+    else if (stop == SPMV_ERROR_STAGNATION && is_wrong_row(&a->result))
+        add(&to, "try --precond jacobi, or scale the rows so that their largest entries are alike; without ranks, x is "
+                 "corrected");
     else if (stop == SPMV_ERROR_STAGNATION)
         add(&to, "rounding errors of %s limit the residual: try %s--rtol %.0e, which it reached",
             is_f32(o) ? "f32" : "f64", is_f32(o) ? "--type f64, or accept " : "",

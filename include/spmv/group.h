@@ -357,7 +357,7 @@ typedef struct spmv_group_solver spmv_group_solver;
  * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole
  * matrix, and others follow one that fails. What differs: no dense factor of small systems, no races
  * between preconditioners, no null vectors of singular matrices, no correction of rows of very different
- * sizes. For gmres and bicgstab "auto" is the same as without ranks for small matrices, of which each rank
+ * sizes: their backward error is a failure, SPMV_ERROR_STAGNATION. For gmres and bicgstab "auto" is the same as without ranks for small matrices, of which each rank
  * makes it, else "jacobi"; so is ilut, which follows others that fail, else of each rank's block
  * (docs/distributed.md).
  *
@@ -373,7 +373,7 @@ SPMV_API void spmv_group_solver_destroy(spmv_group_solver *solver);
 /* Together: solves A x = b.
  *
  *   b, x    own_rows elements of this rank in the context's memory; x: also the start, unless zero_start
- *   result  may be NULL; the same numbers on all ranks. backward_error is -1: not computed
+ *   result  may be NULL; the same numbers on all ranks
  *   size    sizeof(spmv_solver_result)
  *
  * Errors: those of spmv_solver_solve, the same on all ranks; those of another rank. */

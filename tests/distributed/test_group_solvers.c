@@ -10,7 +10,7 @@
 #include "tests/support/support.h"
 
 /* What becomes of a generated matrix. */
-enum turn { AS_IT_IS, NEGATED, SHIFTED, TURNED };
+enum turn { AS_IT_IS, NEGATED, SHIFTED, TURNED, PENALIZED };
 
 struct system_case {
     const char *spec;
@@ -104,6 +104,8 @@ static void *values_of(const struct system_case *c, const spmv_csr *a)
                 value = -value;
             if (c->turn == SHIFTED && a->col[k] == i) /* the first rows of an indefinite matrix */
                 value = i < a->rows / 50 ? -1 - value : value + 1;
+            if (c->turn == PENALIZED && a->col[k] == i && i < a->rows / 20)
+                value = 1e14;
             real_set(part, values, k * parts, value * cos(angle));
             if (parts > 1)
                 real_set(part, values, k * parts + 1, value * sin(angle));
@@ -346,6 +348,33 @@ static void starts_and_cancels(void **state)
     free(x0);
 }
 
+/* A few rows are so large that the norm of the residual says nothing about the others: an x with wrong rows is a
+ * failure, the same on all ranks. */
+static void wrong_rows_are_a_failure(void **state)
+{
+    (void)state;
+    static const struct system_case c = {GRID, SPMV_F64, PENALIZED, "cg", "none", "cg", 1e-8};
+    struct system s;
+    int64_t row = -1;
+    open_system(&c, &s);
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        struct outcome o;
+        char message[512] = "";
+        open_outcome(&o, &s.a);
+        struct run run = {.of = &c, .a = &s.a, .b = s.b, .stop_at = -1, .outcome = &o};
+        assert_int_equal(run_ranks(ranks, one_rank, &run, message, sizeof message), SPMV_ERROR_STAGNATION);
+        for (int r = 0; r < ranks; r++)
+            assert_int_equal(run.status[r], SPMV_ERROR_STAGNATION);
+        assert_non_null(strstr(message, "but x is wrong: in row "));
+        assert_true(o.result.true_residual <= o.result.tolerance && o.result.backward_error > 0.5);
+        row = ranks == 1 ? o.result.backward_row : row;
+        assert_int_equal(o.result.backward_row, row);
+        assert_true(row >= s.a.rows / 20);
+        close_outcome(&o);
+    }
+    close_system(&s);
+}
+
 /* ------------------------------------------------------------- failures */
 
 struct refusal {
@@ -537,9 +566,8 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits_for_any_ranks),
-        cmocka_unit_test(starts_and_cancels),
-        cmocka_unit_test(refusals_reach_all_ranks),
+        cmocka_unit_test(same_bits_for_any_ranks),  cmocka_unit_test(starts_and_cancels),
+        cmocka_unit_test(wrong_rows_are_a_failure), cmocka_unit_test(refusals_reach_all_ranks),
         cmocka_unit_test(transpose_multiplies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
