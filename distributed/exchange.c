@@ -343,7 +343,7 @@ spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int 
 spmv_status exchange_step_sums(void *matrix, spmv_type type, const struct plan_step_parts *step, void *sums)
 {
     spmv_group_matrix *m = matrix;
-    const struct exchange_parts parts = {NULL, EXCHANGE_SUMS, PLAN_TILE_ROWS, step};
+    const struct exchange_parts parts = {NULL, EXCHANGE_SUMS, step->tile_rows, step};
     const struct exchange_view own = {.chunk = m->context_chunk, .chunks = m->ranks.chunks};
     if (m->group->transport.ranks == 1)
         return exchange_sum_cuda(m->ctx, type, &own, &parts, sums, EXCHANGE_PUBLISH);
@@ -407,4 +407,16 @@ bool exchange_let_wait(void *matrix, bool free)
     for (spmv_group_matrix *l = m->levels; l != NULL; l = l->next_level)
         l->exchange.is_free = may;
     return may;
+}
+
+spmv_status exchange_queued(spmv_group_matrix *m, spmv_status st)
+{
+    m->exchange.is_free = false;
+    if (st == SPMV_OK)
+        st = gather_one(m);
+    if (st != SPMV_OK)
+        (void)abandon(m);
+    else if (m->exchange.kind != &exchange_peer)
+        st = exchange_await(m, NULL);
+    return st;
 }

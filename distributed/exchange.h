@@ -90,7 +90,7 @@ spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x) CUDA_ONLY(SPMV_
 spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t tile_rows, void *to)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows, void *parts);
-bool exchange_let_wait(void *matrix, bool free);
+bool exchange_let_wait(void *matrix, bool free) CUDA_ONLY(false);
 spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows);
 spmv_status exchange_publish_dot(void *matrix, spmv_type type, const void *a, const void *b);
 spmv_status exchange_step_sums(void *matrix, spmv_type type, const struct plan_step_parts *step, void *sums);
@@ -101,6 +101,11 @@ const struct exchange_view *exchange_view_of(const spmv_group_matrix *m);
 /* Waits until the event, or with NULL all work queued on the context's stream, is done. Returns the
  * failure of the group, if there is one; then kernels no longer wait for other ranks. */
 spmv_status exchange_await(void *matrix, void *event);
+
+/* Together, after a product was queued in free mode with this status: returns to careful mode when all ranks have
+ * queued theirs, so that kernels that wait for each other end whatever the hosts do then. nccl: waits for the product,
+ * since a process may end. */
+spmv_status exchange_queued(spmv_group_matrix *m, spmv_status st) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Together: *obstacle: why kernels of one rank must not wait for those of another; NULL: they may. */
 spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle);

@@ -28,6 +28,16 @@ static double diagonal_of(const spmv_group_matrix *m, int64_t i)
     return sum;
 }
 
+/* Rows with the columns of the row before in the same chunk: no cut divides a chunk. */
+static int64_t count_alike(const spmv_group_matrix *m)
+{
+    int64_t alike = 0;
+    for (int64_t c = 0; c < m->ranks.chunks; c++)
+        for (int64_t i = m->ranks.chunk[c] + 1; i < m->ranks.chunk[c + 1]; i++)
+            alike += precond_row_is_alike(m->col, m->row_ptr[i - 1], m->row_ptr[i], m->row_ptr[i + 1]);
+    return alike;
+}
+
 /* As look_on_host (precond_choose.c), of own rows. The envelope has no use here. */
 static struct precond_look look(const spmv_group_matrix *m)
 {
@@ -58,7 +68,8 @@ static struct precond_look look(const spmv_group_matrix *m)
                                  .positive = positive,
                                  .mixed = mixed,
                                  .balanced = balanced,
-                                 .weights = weights};
+                                 .weights = weights,
+                                 .alike = count_alike(m)};
 }
 
 /* The first row of the whole matrix whose diagonal entry is not positive, or not finite. */
@@ -86,8 +97,9 @@ static spmv_status find_own_facts(spmv_group_matrix *m, struct group_facts *own)
         TRY(precond_look_at_rows(m->ctx, &diagonal, &m->there, m->halo.room, &own->look, &bad, &own->bad_value));
         own->bad = bad < m->own.rows ? m->ranks.first_row + bad : INT64_MAX;
     } else {
-        own->look = look(m);
         find_bad(m, own);
+        if (own->bad == INT64_MAX)
+            own->look = look(m);
     }
 done:
     group_arrays_release(m->ctx, &arrays);
@@ -116,6 +128,7 @@ spmv_status group_find_facts(spmv_group_matrix *m, struct group_facts *facts)
         to->mixed += its->mixed;
         to->balanced += its->balanced;
         to->weights += its->weights;
+        to->alike += its->alike;
         if (facts->bad == INT64_MAX && all[r].bad != INT64_MAX) {
             facts->bad = all[r].bad;
             facts->bad_value = all[r].bad_value;

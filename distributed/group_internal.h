@@ -91,6 +91,7 @@ struct spmv_group_matrix {
     struct exchange exchange;
     /* the matrices of hierarchies made of this one (group_levels.c), a list: they exchange in the same mode */
     spmv_group_matrix *levels, *next_level;
+    bool multiplied; /* a product has loaded its kernels, on all ranks */
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
     char note[256];

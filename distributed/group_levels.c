@@ -228,6 +228,12 @@ done:
     return st;
 }
 
+/* Whether the products of the first matrix use the method slices. */
+static bool takes_slices(const spmv_group_matrix *first)
+{
+    return first->method != NULL && strcmp(first->method, "slices") == 0;
+}
+
 static spmv_status make_plan(const struct rank_halo *halo, const spmv_csr *own, const spmv_plan_options *options,
                              spmv_plan **plan)
 {
@@ -237,7 +243,7 @@ static spmv_status make_plan(const struct rank_halo *halo, const spmv_csr *own, 
     spmv_csr view = *own;
     view.cols = halo->room + halo->own + halo->after;
     if (context_on_device(l->m.ctx) && o.method == NULL) /* their bits depend on the row alone */
-        o.method = l->has_matrix && l->first->method != NULL && own->nnz > 0 ? l->first->method : "vector";
+        o.method = l->has_matrix && own->nnz > 0 && takes_slices(l->first) ? "slices" : "vector";
     TRY(open_exchange(l));
     TRY(plan_create_for_rank(l->m.ctx, &view, &o, &l->m.ranks, plan));
 done:

@@ -289,6 +289,7 @@ static spmv_status take_chunks(spmv_group_matrix *m, const struct bound *bound)
         m->chunk_entry[c] = bound[first + c].entry - bound[first].entry;
     }
     m->ranks.chunk = m->chunk;
+    m->ranks.chunk_entry = m->chunk_entry;
     m->ranks.chunks = chunks;
     m->ranks.edge = m->edge;
 done:
@@ -766,17 +767,31 @@ static spmv_status check_vector(const spmv_group_matrix *m, const char *call, co
     return vector != NULL || n == 0 ? SPMV_OK : context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
 }
 
+/* The x that a product of x takes: x itself on a rank that needs no elements of others, else a copy with room. */
+static spmv_status make_room_for(spmv_group_matrix *m, const void *x, const void **in_room)
+{
+    const bool alone = m->halo.room == 0 && m->halo.after == 0 && x != NULL;
+    *in_room = alone ? x : m->x;
+    return alone || own_cols(m) == 0 ? SPMV_OK : group_copy(m, x, m->x, own_cols(m));
+}
+
+/* The first product loads kernels. After it those of the ranks may wait for each other. */
 static spmv_status apply(spmv_group_matrix *m, const void *host_alpha, const void *x, const void *host_beta, void *y)
 {
+    const void *in_room = NULL;
     spmv_status st = check_vector(m, "spmv_group_apply", "x", x, own_cols(m));
     if (st == SPMV_OK)
         st = check_vector(m, "spmv_group_apply", "y", y, m->own.rows);
     if (st == SPMV_OK && x == y && x != NULL)
         st = context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_group_apply: x and y are the same array");
     TRY(spmv_group_agree(m->group, st));
-    if (own_cols(m) > 0)
-        TRY(group_copy(m, x, m->x, own_cols(m)));
-    TRY(spmv_apply(m->plan, host_alpha, m->x, host_beta, y));
+    const bool waits = m->exchange.kind != NULL && m->multiplied && m->all_ghosts > 0 && exchange_let_wait(m, true);
+    st = make_room_for(m, x, &in_room);
+    if (st == SPMV_OK)
+        st = spmv_apply(m->plan, host_alpha, in_room, host_beta, y);
+    if (waits)
+        st = exchange_queued(m, st);
+    m->multiplied = m->multiplied || st == SPMV_OK;
 done:
     return st;
 }

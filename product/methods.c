@@ -38,7 +38,7 @@ const char *spmv_method_name(spmv_backend backend, int index)
     return names_at(methods_of(backend), sizeof(struct spmv_method), index);
 }
 
-static const struct spmv_method *method_named(spmv_backend backend, const char *name)
+const struct spmv_method *method_named(spmv_backend backend, const char *name)
 {
     const struct spmv_method *m = methods_of(backend);
     while (m->name != NULL && strcmp(m->name, name) != 0)
@@ -163,12 +163,21 @@ spmv_status method_prepare(spmv_plan *plan)
     return plan->named || plan->ranks != NULL ? prepare_fixed(plan) : prepare_first(plan);
 }
 
-const char *method_of_facts(spmv_backend backend, const struct facts *facts, unsigned needs)
+spmv_status method_of_facts(spmv_backend backend, unsigned needs, struct facts *facts, method_count count, void *user,
+                            const struct spmv_method **method)
 {
     const struct spmv_method *m = methods_of(backend);
-    while (m->name != NULL && (passes(m, facts, needs) != NULL || (m->pays != NULL && m->pays(facts) != NULL)))
-        m++;
-    return m->name;
+    for (; m->name != NULL; m++) {
+        if (passes(m, facts, needs) != NULL)
+            continue;
+        const spmv_status st = m->count != NULL ? count(user, m, facts) : SPMV_OK;
+        if (st != SPMV_OK)
+            return st;
+        if (m->pays == NULL || m->pays(facts) == NULL)
+            break;
+    }
+    *method = m->name != NULL ? m : NULL;
+    return SPMV_OK;
 }
 
 const char *spmv_plan_passed_over(const spmv_plan *plan, int index, const char **reason)

@@ -21,8 +21,7 @@ enum {
     /* The product itself computes the epilogue, with the same bits in y. Without this flag, the
      * epilogue follows the product (epilogue.c). */
     METHOD_EPILOGUE = 16,
-    /* y_i has the same bits however struct plan_ranks divides the rows among ranks. dot_parts, if
-     * there is one, gives one part for each PLAN_TILE_ROWS rows. */
+    /* y_i has the same bits however struct plan_ranks divides the rows among ranks. */
     METHOD_RANKS = 32,
     /* the method can multiply the rows that need no elements of other ranks first (enum plan_subset) */
     METHOD_SUBSETS = 64
@@ -36,8 +35,9 @@ enum plan_subset { PLAN_ALL, PLAN_INNER, PLAN_EDGE };
  * in the context's memory. */
 struct plan_step_parts {
     const void *squares;        /* of each chunk two numbers: the parts of r'r and r'z */
-    const void *dot, *products; /* of each PLAN_TILE_ROWS rows one number: the parts of p'q, and of the squares of q
+    const void *dot, *products; /* of each tile_rows rows one number: the parts of p'q, and of the squares of q
                                    (plan_squares); NULL: 0 */
+    int64_t tile_rows;          /* part_rows of the method */
     const int *stop;            /* NULL, or a flag: where it is not 0, nothing is sent */
 };
 
@@ -59,6 +59,7 @@ struct plan_ranks {
     int block;                      /* rows of a node; no node is cut between ranks */
     int64_t chunks;                 /* of this rank */
     const int64_t *chunk;           /* chunks + 1: chunk c has rows chunk[c] ... chunk[c + 1] - 1 of this rank */
+    const int64_t *chunk_entry;     /* chunks + 1: its entries, counted likewise */
     const bool *edge;               /* chunks: whether the rows of the chunk need elements of other ranks */
     int64_t before, after;          /* elements of other ranks in a vector that is multiplied */
     const struct rank_tools *tools; /* for a hierarchy of matrices (solvers/exchange/rank_tools.h); NULL: none */
@@ -90,7 +91,7 @@ struct plan_ranks {
      * - queue_step_sums: together: four sums, two of squares, p'q and that of products, to one struct in the
      *   context's memory. With queue_parts: those of each chunk. sums NULL, only with a view: own parts are
      *   sent, and a kernel of the step collects them.
-     * - leaves_parts: the products of all ranks that have nonzeros leave parts (dot_parts).
+     * - leaves_parts: the products of all ranks that have nonzeros leave parts (part_rows).
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called
      *   before. What orders fetches: exchange_view.cuh. Nothing is allocated or freed. Returns
@@ -162,6 +163,10 @@ struct spmv_method {
     /* The same by what prepare has counted so far in plan->facts. prepare calls it. */
     const char *(*pays)(const struct facts *facts);
 
+    /* For a method of ranks: sets the facts that pays asks for, of rows whose columns may be those of a larger
+     * matrix. facts->ranks is set. NULL: it asks for none. Waits. */
+    spmv_status (*count)(spmv_context *ctx, const spmv_csr *a, struct facts *facts);
+
     /* Builds plan->state from plan->a and adds to plan->bytes. Declines by setting plan->declined to the
      * reason. NULL: nothing to build. */
     spmv_status (*prepare)(spmv_plan *plan);
@@ -178,6 +183,10 @@ struct spmv_method {
     /* The array and the number of the parts that a product with leaves_parts leaves. NULL: not
      * supported. */
     const void *(*dot_parts)(const spmv_plan *plan, int64_t *count);
+
+    /* With ranks each part belongs to so many rows, of which PLAN_TILE_ROWS is a multiple; 0: to other sets of
+     * rows, so ranks cannot use parts. */
+    int part_rows;
 
     /* The number of parts of each column's x'y that a product can leave; 0: none. NULL: 0. */
     int64_t (*column_parts)(const spmv_plan *plan, const void *x);
@@ -296,9 +305,20 @@ spmv_status method_choose(spmv_plan *plan, const char *name);
  * first of the table that does not decline. If a named one declines, tiles replaces it. */
 spmv_status method_prepare(spmv_plan *plan);
 
-/* The method that the backend's table gives for such facts and requirements, as for a plan that has
- * counted them. NULL: none. */
-const char *method_of_facts(spmv_backend backend, const struct facts *facts, unsigned needs);
+/* *method: the first method of the backend's table that suits such facts and requirements and pays off by what
+ * count(user, method, facts) has set. NULL: none. A failure is that of count. */
+typedef spmv_status (*method_count)(void *user, const struct spmv_method *method, struct facts *facts);
+spmv_status method_of_facts(spmv_backend backend, unsigned needs, struct facts *facts, method_count count, void *user,
+                            const struct spmv_method **method);
+
+/* The method of this name in the backend's table; NULL: there is none. */
+const struct spmv_method *method_named(spmv_backend backend, const char *name);
+
+/* Whether products leave the parts of a dot product that its caller can use. */
+static inline bool plan_leaves_parts(const spmv_plan *plan)
+{
+    return plan->ranks != NULL ? plan->method->part_rows > 0 : plan->method->dot_parts != NULL;
+}
 
 /* Allocates plan->state, all bits 0. */
 spmv_status plan_new_state(spmv_plan *plan, int64_t bytes);
@@ -336,11 +356,6 @@ spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr 
 extern const struct spmv_method cuda_methods[];
 void plan_find_facts_cuda(spmv_plan *plan) CUDA_ONLY();
 
-/* Sets facts->slots, slices and unsorted of a matrix with rows in the context's memory, whose columns may be
- * those of a larger matrix. facts->ranks must be set. Waits. */
-spmv_status slices_cuda_count(spmv_context *ctx, const spmv_csr *a, struct facts *facts)
-    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-
 /* Call after the values of the matrix were replaced on the device: the next product, which reads them
  * before its wait, starts in order. */
 void plan_values_changed_cuda(spmv_plan *plan) CUDA_ONLY();
@@ -366,10 +381,12 @@ const void *tiles_cuda_parts(const spmv_plan *, int64_t *count);
 spmv_status long_cuda_prepare(spmv_plan *);
 spmv_status long_cuda_apply(const spmv_plan *, const struct plan_product *);
 void long_cuda_release(spmv_plan *);
+spmv_status groups_cuda_count(spmv_context *, const spmv_csr *, struct facts *);
 spmv_status groups_cuda_prepare(spmv_plan *);
 spmv_status groups_cuda_apply(const spmv_plan *, const struct plan_product *);
 void groups_cuda_release(spmv_plan *);
 const void *groups_cuda_parts(const spmv_plan *, int64_t *count);
+spmv_status padded_cuda_count(spmv_context *, const spmv_csr *, struct facts *);
 spmv_status padded_cuda_prepare(spmv_plan *);
 spmv_status padded_cuda_update(spmv_plan *);
 spmv_status padded_cuda_apply(const spmv_plan *, const struct plan_product *);
@@ -379,6 +396,7 @@ spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const struct plan_product *);
 void columns_cuda_release(spmv_plan *);
 int64_t columns_cuda_parts(const spmv_plan *, const void *x);
+spmv_status slices_cuda_count(spmv_context *, const spmv_csr *, struct facts *);
 spmv_status slices_cuda_prepare(spmv_plan *);
 spmv_status slices_cuda_update(spmv_plan *);
 spmv_status slices_cuda_apply(const spmv_plan *, const struct plan_product *);

@@ -120,7 +120,9 @@ int judge_tell(int64_t iteration, double residual, void *user)
     j->low[j->marks++] = j->lowest;
     j->lowest = INFINITY;
     j->left = iterations_left(j);
-    j->stopped = iteration - j->begin >= j->least && j->left > j->most;
+    /* the longer it runs, the more often has it been predicted to end */
+    const double ran = (double)(iteration - j->begin);
+    j->stopped = ran >= (double)j->least && j->left * ran > j->most * (double)j->least;
     if (j->marks == JUDGE_MARKS)
         merge_marks(j);
     return j->stopped;
@@ -157,8 +159,9 @@ static const double MARGIN = 1.3, IC0_SHARE = 0.35;
 /* What runs against this solver with this preconditioner; NULL: nothing. */
 static const char *rival_of(const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
+    const char *const spare = precond_spare(precond);
     if (solver == &krylov_minres)
-        return "ilut";
+        return spare != NULL && strcmp(spare, "ic0") == 0 ? spare : "ilut";
     return solver == &krylov_cg || solver == &krylov_gmres ? precond_rival(precond) : NULL;
 }
 
@@ -168,7 +171,8 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
 {
     const spmv_solver *const s = c->s;
     const bool gpu = context_on_device(s->ctx);
-    struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, s->a.rows, s->a.nnz, false);
+    struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, s->a.rows, s->a.nnz,
+                                            precond_has_nodes(s->precond) ? PRECOND_NODES : 0);
     const double expected = precond_expected(s->precond);
     if (cost.setup == 0 && expected > 0 && first != &krylov_minres)
         cost.steps = MARGIN * expected;
@@ -432,6 +436,29 @@ static spmv_status race_by_energy(struct chain *c, struct runner *first, struct 
 
 /* ------------------------------------------------------------- by residuals */
 
+/* Whether gmres has failed with the first one, before it was judged. */
+static bool has_failed(const struct chain *c, const struct runner *first, spmv_status st)
+{
+    return first->solver == &krylov_gmres && (st == SPMV_ERROR_STAGNATION || st == SPMV_ERROR_BREAKDOWN) &&
+           solver_may_follow(c->s, st) && solver_iterations(c) < c->most;
+}
+
+/* The rival goes on alone after a failure. If it cannot be made, that failure remains. */
+static spmv_status hand_over(struct chain *c, struct runner *first, struct runner *rival, spmv_status failure)
+{
+    spmv_solver *const s = c->s;
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    first->left = INFINITY;
+    const spmv_status made = make_rival(s, first, rival);
+    if (made != SPMV_OK)
+        return made == SPMV_CANCELLED ? made : context_fail(s->ctx, failure, "%s", sentence);
+    const spmv_status st = run_to_the_end(c, rival);
+    if (st == SPMV_OK)
+        settle(s, rival, first);
+    return st;
+}
+
 spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
 {
     spmv_solver *const s = c->s;
@@ -450,7 +477,7 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     double most = fmax(precond_cost_of_all(&other->cost), now->cost.setup);
     spmv_status st = turn(c, now, work, most, &stopped);
     if (!stopped)
-        return st;
+        return has_failed(c, first, st) ? hand_over(c, first, rival, st) : st;
     spmv_status made = make_rival(s, first, rival);
     /* again with more work, as long as the first one makes no progress */
     while (made == SPMV_ERROR_LIMIT && was_given_up(first, rival) &&

@@ -153,9 +153,9 @@ typedef struct spmv_group_matrix spmv_group_matrix;
 typedef struct spmv_group_matrix_options {
     size_t size;        /* sizeof(spmv_group_matrix_options), set by its init function */
     spmv_type type;     /* of vectors and sums: as in spmv_plan_options; of complex values their type */
-    const char *method; /* of the products: definition (ref), tiles (omp), slices, vector or scalar
-                           (cuda); default NULL or "auto": the first of them, on cuda slices or
-                           vector */
+    const char *method; /* of the products: definition (ref), tiles (omp), slices, groups, padded,
+                           tiles, vector or scalar (cuda); default NULL or "auto": the first of them
+                           that suits the whole matrix */
     /* cuda: how ranks exchange data, see docs/distributed.md: peer, nccl or host; default NULL or
      * "auto": the first that is possible */
     const char *exchange;
@@ -252,7 +252,8 @@ SPMV_API spmv_status spmv_group_matrix_describe(const spmv_group_matrix *matrix,
  *   y  own_rows elements of this rank in the context's memory; no overlap with x
  * Other parameters as for spmv_apply. x may be NULL if own_cols is 0, y if own_rows is 0.
  *
- * While elements of other ranks are on their way nothing else is computed. Waits on cuda.
+ * On cuda the first product of a matrix waits; later ones return when all ranks have queued their work, if the exchange
+ * is peer and each rank has a GPU of its own.
  * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_DEVICE, those of another rank. */
 SPMV_API spmv_status spmv_group_apply(spmv_group_matrix *matrix, const void *host_alpha, const void *x,
                                       const void *host_beta, void *y);

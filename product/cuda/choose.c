@@ -25,7 +25,7 @@
 enum {
     /* Places per nonzero: with more, most of what is read are places without an entry. */
     SLICES_MOST_PLACES = 2,
-    /* By name, and for ranks, whose whole matrix has been counted: memory sets the limit. */
+    /* By name: memory sets the limit. */
     SLICES_MOST_PLACES_NAMED = 16
 };
 
@@ -64,14 +64,14 @@ static const char *slices_suits(const struct facts *f)
 
 static const char *slices_pays(const struct facts *f)
 {
-    const double others = f->whole ? bytes_by_rows(f, 4, 8) /* of vector */ : tiles_bytes(f);
-    return f->unsorted                                              ? "the columns of a row do not ascend"
-           : f->many_slots                                          ? "neighbouring rows have different offsets"
-           : f->slots > INT32_MAX && !f->whole                      ? "too many slots"
-           : f->named                                               ? NULL
-           : f->slots * SLICE_ROWS > slices_most_places(f) * f->nnz ? "half of the places would be empty"
-           : slices_bytes(f, f->value_bytes) > others               ? "they would need more bytes"
-                                                                    : NULL;
+    const int most = f->whole ? (int)SLICES_MOST_PLACES : slices_most_places(f);
+    return f->unsorted                                        ? "the columns of a row do not ascend"
+           : f->many_slots                                    ? "neighbouring rows have different offsets"
+           : f->slots > INT32_MAX && !f->whole                ? "too many slots"
+           : f->named                                         ? NULL
+           : f->slots * SLICE_ROWS > most * f->nnz            ? "half of the places would be empty"
+           : slices_bytes(f, f->value_bytes) > tiles_bytes(f) ? "they would need more bytes"
+                                                              : NULL;
 }
 
 /* --------------------------------------------------------------------------- long */
@@ -238,10 +238,12 @@ const struct spmv_method cuda_methods[] = {
      .can = METHOD_MIXED | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS | METHOD_SUBSETS,
      .suits = slices_suits,
      .pays = slices_pays,
+     .count = slices_cuda_count,
      .prepare = slices_cuda_prepare,
      .update = slices_cuda_update,
      .apply = slices_cuda_apply,
      .dot_parts = slices_cuda_parts,
+     .part_rows = PLAN_TILE_ROWS,
      .release = slices_cuda_release},
     {.name = "long",
      .why = "rows have hundreds of entries: warps sum units of equal work in registers",
@@ -253,22 +255,25 @@ const struct spmv_method cuda_methods[] = {
      .release = long_cuda_release},
     {.name = "groups",
      .why = "neighbouring rows have equal columns, which groups of rows read once",
-     .can = METHOD_MIXED | METHOD_EPILOGUE,
+     .can = METHOD_MIXED | METHOD_EPILOGUE | METHOD_RANKS,
      .suits = groups_suits,
      .pays = groups_pays,
+     .count = groups_cuda_count,
      .prepare = groups_cuda_prepare,
      .apply = groups_cuda_apply,
      .dot_parts = groups_cuda_parts,
      .release = groups_cuda_release},
     {.name = "padded",
      .why = "neighbouring rows have nearly the same length, and their columns are near to each other",
-     .can = METHOD_MIXED | METHOD_EPILOGUE,
+     .can = METHOD_MIXED | METHOD_EPILOGUE | METHOD_RANKS,
      .suits = padded_suits,
      .pays = padded_pays,
+     .count = padded_cuda_count,
      .prepare = padded_cuda_prepare,
      .update = padded_cuda_update,
      .apply = padded_cuda_apply,
      .dot_parts = padded_cuda_parts,
+     .part_rows = PADDED_BLOCK_ROWS,
      .release = padded_cuda_release},
     {.name = "blocked",
      .why = "gathers from all over an x larger than the last-level cache; blocks of columns keep them in shared memory",
@@ -281,16 +286,12 @@ const struct spmv_method cuda_methods[] = {
      .release = blocked_cuda_release},
     {.name = "tiles", /* for every matrix: the one that never declines */
      .why = "tiles of whole rows keep all threads busy whatever the row lengths, in one launch",
-     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_TABLE | METHOD_EPILOGUE,
+     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS,
      .prepare = tiles_cuda_prepare,
      .update = tiles_cuda_update,
      .apply = tiles_cuda_apply,
      .dot_parts = tiles_cuda_parts,
      .release = tiles_cuda_release},
-    {.name = "vector", /* for ranks, as the bits of a row do not depend on its rank */
-     .why = "a warp sums each row, whatever the rank that has the row",
-     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_RANKS,
-     .apply = vector_cuda_apply},
     {.name = "columns", /* for several vectors and for strides */
      .why = "lanes work on adjacent columns of x, so the matrix is read once for all of them",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
@@ -300,6 +301,7 @@ const struct spmv_method cuda_methods[] = {
      .release = columns_cuda_release},
     /* by name only: the steps that lead to tiles */
     {.name = "scalar", .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_RANKS, .apply = scalar_cuda_apply},
+    {.name = "vector", .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_RANKS, .apply = vector_cuda_apply},
     {.name = "fused",
      .can = METHOD_MIXED | METHOD_COMPLEX,
      .prepare = fused_cuda_prepare,

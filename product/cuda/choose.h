@@ -15,10 +15,11 @@
 #endif
 
 enum {
-    SLICE_ROWS = 64,   /* of a slice of the method slices */
-    GROUPS_TILE = 420, /* rows that a block counts for the method groups */
-    PADDED_ROWS = 8,   /* of a slice of the method padded */
-    SECTOR_BYTES = 32  /* that a gather from memory moves */
+    SLICE_ROWS = 64,        /* of a slice of the method slices */
+    GROUPS_TILE = 420,      /* rows that a block counts for the method groups */
+    PADDED_ROWS = 8,        /* of a slice of the method padded */
+    PADDED_BLOCK_ROWS = 32, /* that a block has there */
+    SECTOR_BYTES = 32       /* that a gather from memory moves */
 };
 
 /* Facts about a matrix, each counted once. */

@@ -668,7 +668,10 @@ static spmv_status make_orthonormal(struct amg *amg, struct amg_level *l, struct
                                 .nulls = l->nulls,
                                 .basis = basis,
                                 .coarse_basis = next->basis};
-    TRY(run_orthonormal(amg, &s, nodes->r.rows));
+    if (context_on_device(amg->ctx) && nodes->r.rows > 0)
+        TRY(amg_orthonormal_cuda(amg->ctx, &s, nodes->r.rows));
+    else
+        TRY(run_orthonormal(amg, &s, nodes->r.rows));
     TRY(amg->tools->give_back(h, basis, each * 8));
     if (own > 0)
         TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_F64, basis + h->room * each, l->basis, own));

@@ -120,8 +120,8 @@ template <typename T> T *dot_of(const struct cg *cg)
 template <typename T> T *pq_parts(const struct cg *cg, int64_t *count)
 {
     *count = 1;
-    const auto dot_parts = cg->s.plan->method->dot_parts;
-    return dot_parts != nullptr ? (T *)dot_parts(cg->s.plan, count) : dot_of<T>(cg);
+    const spmv_plan *const plan = cg->s.plan;
+    return plan_leaves_parts(plan) ? (T *)plan->method->dot_parts(plan, count) : dot_of<T>(cg);
 }
 
 /* The first direction, or the other one. */
@@ -166,7 +166,7 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
         system.squares = {(const cg_fused::two<T> *)(memory + own->squares_at), 1};
     } else {
         system.rz = {rz, system.chunks};
-        if (cg->s.plan->method->dot_parts != nullptr)
+        if (plan_leaves_parts(cg->s.plan))
             system.pq = {(const T *)(memory + own->pq_at), system.chunks};
     }
     return system;
@@ -272,16 +272,17 @@ template <typename T> spmv_status queue_dot_of_ranks(const struct cg *cg)
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
     T *const dot = dot_of<T>(cg);
     const void *const p = direction_of(cg, workspace_of(cg)->odd);
+    const int64_t tile_rows = cg->s.plan->method->part_rows;
     int64_t count = 0;
-    if (cg->s.plan->method->dot_parts == nullptr)
+    if (!plan_leaves_parts(cg->s.plan))
         return exchanges(cg) ? ranks->publish_dot(ranks->self, cg->s.type, p, cg->s.q)
                              : ranks->dot(ranks->self, cg->s.type, p, cg->s.q, dot);
     const T *const parts = pq_parts<T>(cg, &count);
     if (exchanges(cg))
-        return ranks->publish(ranks->self, cg->s.type, parts, PLAN_TILE_ROWS);
+        return ranks->publish(ranks->self, cg->s.type, parts, tile_rows);
     return ranks->queue_parts != nullptr
-               ? ranks->queue_parts(ranks->self, cg->s.type, parts, PLAN_TILE_ROWS, (T *)system_of<T>(cg).pq.at)
-               : ranks->queue_sum(ranks->self, cg->s.type, parts, 1, PLAN_TILE_ROWS, dot);
+               ? ranks->queue_parts(ranks->self, cg->s.type, parts, tile_rows, (T *)system_of<T>(cg).pq.at)
+               : ranks->queue_sum(ranks->self, cg->s.type, parts, 1, tile_rows, dot);
 }
 
 /* The product, whose elements of other ranks have been sent. */
@@ -298,11 +299,11 @@ template <typename T> spmv_status queue_step_sums(const struct cg *cg)
 {
     const workspace *const own = workspace_of(cg);
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    const bool has_parts = cg->s.plan->method->dot_parts != nullptr;
+    const bool has_parts = plan_leaves_parts(cg->s.plan);
     char *const memory = (char *)own->memory;
     int64_t count = 0;
     const struct plan_step_parts parts = {left_of<T>(cg, false), has_parts ? pq_parts<T>(cg, &count) : nullptr,
-                                          has_parts ? memory + own->qq_at : nullptr,
+                                          has_parts ? memory + own->qq_at : nullptr, cg->s.plan->method->part_rows,
                                           exchanges(cg) ? &system_of<T>(cg).s->ending : nullptr};
     return ranks->queue_step_sums(ranks->self, cg->s.type, &parts, exchanges(cg) ? nullptr : memory + own->sums_at);
 }
@@ -310,7 +311,7 @@ template <typename T> spmv_status queue_step_sums(const struct cg *cg)
 /* q = A p and p'q with ranks. */
 template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, struct plan_product product)
 {
-    if (cg->s.plan->method->dot_parts == nullptr)
+    if (!plan_leaves_parts(cg->s.plan))
         product.epilogue = nullptr;
     const spmv_status st =
         workspace_of(cg)->sent ? multiply_sent(cg->s.plan, product) : plan_multiply_together(cg->s.plan, product);
@@ -518,7 +519,7 @@ spmv_status lend_direction(const struct cg *cg, workspace *own)
 bool predicts(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    return (ranks != nullptr ? ranks->leaves_parts : cg->s.plan->method->dot_parts != nullptr) && !cg->keeps &&
+    return (ranks != nullptr ? ranks->leaves_parts : plan_leaves_parts(cg->s.plan)) && !cg->keeps &&
            (cg->s.precond == nullptr || precond_inverse_diagonal(cg->s.precond) != nullptr);
 }
 
@@ -528,7 +529,7 @@ int64_t lay_out(const struct cg *cg, workspace *own)
     const int64_t size = (int64_t)spmv_type_size(cg->s.type), parts = parts_count(cg);
     const int64_t folded = size * max_i64(cg_fused::FOLDED, parts);
     int64_t products = 0, end = 0;
-    if (own->predicts && cg->s.plan->method->dot_parts != nullptr)
+    if (own->predicts && plan_leaves_parts(cg->s.plan))
         cg->s.plan->method->dot_parts(cg->s.plan, &products);
     const auto place = [&](int64_t bytes) {
         const int64_t at = end;

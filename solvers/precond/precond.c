@@ -218,7 +218,7 @@ spmv_status precond_look_at_rows(spmv_context *ctx, const spmv_csr *diagonal, co
     struct precond_source source = {.a = diagonal};
     *look = (struct precond_look){.smallest = INFINITY};
     spmv_status st = take_diagonal_on_device(ctx, &source);
-    if (st == SPMV_OK && rows->rows > 0)
+    if (st == SPMV_OK && rows->rows > 0 && source.bad == rows->rows)
         st = precond_look_cuda(ctx, rows, first, source.device_diagonal, look);
     *bad = source.bad;
     *bad_value = source.bad_value;
@@ -504,6 +504,7 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
         (*made)->rival = precond_choice_rival(&choice);
         (*made)->spare = choice.spare;
         (*made)->expected = choice.expected;
+        (*made)->nodes = choice.nodes;
         (*made)->rival_setup = choice.rival_setup;
     }
     if (st == SPMV_OK && choice.replaced)
@@ -731,6 +732,11 @@ const char *precond_rival(const spmv_preconditioner *m)
 const char *precond_spare(const spmv_preconditioner *m)
 {
     return m->spare;
+}
+
+bool precond_has_nodes(const spmv_preconditioner *m)
+{
+    return m->nodes;
 }
 
 double precond_expected(const spmv_preconditioner *m)

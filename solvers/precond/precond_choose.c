@@ -52,6 +52,11 @@ static const double PLANE_STEPS = 1.35, SPACE_STEPS = 2;
  * in a cache. */
 enum { HIERARCHY = 300, LARGE_HIERARCHY = 200, LARGE_ROWS = 300000 };
 
+/* With several unknowns to a node, two of two or more, of which some may be given: this part of the rows has the
+ * columns of the row before. Multigrid, which is not given rigid body modes, then takes so many times as long. */
+static const double NODES = 0.35;
+enum { NODES_TIMES = 2 };
+
 /* On a CPU: with a diagonal that varies so much, jacobi needs many more iterations than the
  * distance, and from so many rows on a hierarchy pays. */
 static const double VARIED = 1000;
@@ -120,9 +125,9 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
 {
     const spmv_csr *a = &source->host;
     double heaviest = 0, smallest = INFINITY, largest = 0, products = 0;
-    int64_t beside = 0, positive = 0, mixed = 0, balanced = 0, weights = 0;
+    int64_t beside = 0, positive = 0, mixed = 0, balanced = 0, weights = 0, alike = 0;
 #pragma omp parallel for schedule(static) num_threads(host_team(ctx, a->nnz)) reduction(max : heaviest, largest)           \
-    reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, weights, products)
+    reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, weights, alike, products)
     for (int64_t i = 0; i < a->rows; i++) {
         const double diagonal = source->diagonal[i];
         struct precond_row row = {0};
@@ -140,6 +145,7 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
         balanced += precond_row_is_balanced(&row, diagonal);
         products += 0.5 * (double)((i - first) * (i - first));
         weights += precond_weight(row.sum / diagonal);
+        alike += i > 0 && precond_row_is_alike(a->col, row_first(a, i - 1), row_first(a, i), row_first(a, i + 1));
         if (row.sum > heaviest * diagonal)
             heaviest = row.sum / diagonal;
         smallest = -larger(-smallest, -diagonal);
@@ -153,7 +159,8 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
                                  .positive = positive,
                                  .mixed = mixed,
                                  .balanced = balanced,
-                                 .weights = weights};
+                                 .weights = weights,
+                                 .alike = alike};
 }
 
 static spmv_status look_at(spmv_context *ctx, const struct precond_source *source, struct precond_look *look)
@@ -265,6 +272,7 @@ struct system_facts {
     bool laplacian; /* dominant, and the positive entries beside the diagonal weigh little */
     bool balanced;  /* most rows have the sum 0: a constant vector is nearly in the null space */
     bool smooth;    /* errors can be smooth, and slow to vanish: one of these, or nearly a Laplacian */
+    bool nodes;     /* several unknowns to a node: most rows have the columns of the row before or after */
     bool even;      /* the diagonal entries are nearly equal; otherwise jacobi takes more iterations */
     double distance, dimension;
     double iterations; /* expected of none or jacobi; on a CPU */
@@ -300,6 +308,7 @@ static spmv_status count_rows(struct system_facts *f)
     f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
     f->smooth =
         f->laplacian || f->balanced || (!cg && f->look.mixed == 0 && mean >= 1 - NEARLY && heaviest <= 1 + NEARLY);
+    f->nodes = (double)f->look.alike >= NODES * (double)a->rows;
     f->even = f->look.largest <= EVEN * f->look.smallest;
     const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
     f->iterations = fmin(fmin(MANY, bound), (double)a->rows);
@@ -317,7 +326,7 @@ static spmv_status count_rows(struct system_facts *f)
         f->iterations = fmin(f->iterations, f->steps);
     f->worth = worth_of(a, f->iterations);
     if (f->smooth && a->rows > HIERARCHY) { /* a hierarchy may take less than the iterations */
-        const struct precond_cost amg = precond_cost(f->gpu, PRECOND_FOR_CG, "amg", a->rows, a->nnz, false);
+        const struct precond_cost amg = precond_cost(f->gpu, PRECOND_FOR_CG, "amg", a->rows, a->nnz, 0);
         f->worth = fmin(f->worth, worth_of(a, precond_cost_of_all(&amg)));
     }
     return st;
@@ -362,8 +371,8 @@ static bool smooth_unsymmetric_on_gpu(const struct system_facts *f)
     const spmv_csr *const a = f->a;
     if (!smooth_unsymmetric(f) || !f->gpu)
         return false;
-    const struct precond_cost amg = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "amg", a->rows, a->nnz, false);
-    const struct precond_cost jacobi = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "jacobi", a->rows, a->nnz, false);
+    const struct precond_cost amg = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "amg", a->rows, a->nnz, 0);
+    const struct precond_cost jacobi = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "jacobi", a->rows, a->nnz, 0);
     return f->steps * jacobi.step > precond_cost_of_all(&amg);
 }
 
@@ -421,7 +430,8 @@ static bool hierarchy_possible(const struct system_facts *f)
 /* On a CPU: the iterations that a hierarchy saves take longer than it does. */
 static bool many_steps(const struct system_facts *f)
 {
-    return hierarchy_possible(f) && !f->gpu && f->steps >= (f->a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
+    const int scalar = f->a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY;
+    return hierarchy_possible(f) && !f->gpu && f->steps >= (f->nodes ? NODES_TIMES * scalar : scalar);
 }
 
 static bool varied_diagonal(const struct system_facts *f)
@@ -436,8 +446,10 @@ static bool many_steps_on_gpu(const struct system_facts *f)
     if (!hierarchy_possible(f) || !f->gpu)
         return false;
     const bool grid = f->dominant && f->even;
-    const struct precond_cost amg = precond_cost(true, PRECOND_FOR_CG, "amg", f->a->rows, f->a->nnz, grid);
-    const struct precond_cost jacobi = precond_cost(true, PRECOND_FOR_CG, "jacobi", f->a->rows, f->a->nnz, grid);
+    const struct precond_cost amg =
+        precond_cost(true, PRECOND_FOR_CG, "amg", f->a->rows, f->a->nnz, grid ? PRECOND_LIGHT : 0);
+    const struct precond_cost jacobi =
+        precond_cost(true, PRECOND_FOR_CG, "jacobi", f->a->rows, f->a->nnz, grid ? PRECOND_LIGHT : 0);
     const double times = !f->dominant ? 1 : f->dimension < 3 ? PLANE_STEPS : SPACE_STEPS;
     return times * f->steps * jacobi.step > precond_cost_of_all(&amg);
 }
@@ -621,6 +633,7 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     choice->spare = rival_of(&f, rule);
     choice->rival =
         strcmp(rule->name, "amg") == 0 && choice->spare != NULL && factor_bounds(&f) ? "cholesky" : choice->spare;
+    choice->nodes = f.nodes;
     choice->expected = f.smooth && f.distance > 0 ? f.steps : 0;
     choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, RIVAL_WIDTH) / precond_products(f.a, 1) : 0;
     choice->replaced = false;

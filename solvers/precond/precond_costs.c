@@ -14,6 +14,7 @@ static const struct row {
     struct precond_cost cost;
 } on_cpu[] = {
     {PRECOND_FOR_CG, "amg", {100, 8, 20}},
+    {PRECOND_FOR_CG, "amg of nodes", {180, 7, 60}},
     {PRECOND_FOR_CG, "ic0", {25, 2, 100}},
     {PRECOND_FOR_CG, "cholesky", {35, 12, 2}}, /* and its multiplications */
     {PRECOND_FOR_CG, NULL, {0, 1, 200}},
@@ -23,6 +24,7 @@ static const struct row {
     {PRECOND_FOR_UNSYMMETRIC, NULL, {0, 1, 200}},
     /* with gmres: a step reads many vectors */
     {PRECOND_FOR_MINRES, "ilut", {100, 5, 15}},
+    {PRECOND_FOR_MINRES, "ic0", {25, 2, 100}},
     {PRECOND_FOR_MINRES, NULL, {0, 1, 100}},
 };
 
@@ -59,16 +61,18 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
 }
 
 struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
-                                 bool light)
+                                 int is)
 {
     if (gpu && purpose == PRECOND_FOR_CG)
-        return on_gpu(name, (double)rows, (double)nnz, light);
+        return on_gpu(name, (double)rows, (double)nnz, (is & PRECOND_LIGHT) != 0);
     if (gpu) {
         struct precond_cost cost = general_on_gpu(name, (double)rows, (double)nnz);
         if (purpose == PRECOND_FOR_MINRES && cost.setup == 0)
             cost.step += MINRES;
         return cost;
     }
+    if ((is & PRECOND_NODES) != 0 && purpose == PRECOND_FOR_CG && strcmp(name, "amg") == 0)
+        name = "amg of nodes";
     const struct row *row = on_cpu, *const last = on_cpu + sizeof on_cpu / sizeof *on_cpu - 1;
     while (row < last && (row->purpose != purpose || (row->name != NULL && strcmp(row->name, name) != 0)))
         row++;

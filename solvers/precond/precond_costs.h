@@ -17,10 +17,12 @@ struct precond_cost {
     double steps; /* that a solve may take where it is a good choice */
 };
 
-/* purpose: the solver that begins. name: of a kind. light: products read few bytes, because the matrix has few
- * different values. */
+/* purpose: the solver that begins. name: of a kind. is: what is known of the matrix, a sum of
+ * PRECOND_LIGHT: products read few bytes, because it has few different values; on a GPU
+ * PRECOND_NODES: it has several unknowns to a node; on a CPU */
+enum { PRECOND_LIGHT = 1, PRECOND_NODES = 2 };
 struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
-                                 bool light);
+                                 int is);
 
 /* Of making it and of these steps. */
 static inline double precond_cost_of_all(const struct precond_cost *cost)

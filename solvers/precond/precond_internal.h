@@ -8,6 +8,7 @@
 #define PRECOND_INTERNAL_H
 
 #include <math.h>
+#include <string.h>
 
 #include <spmv/preconditioner.h>
 
@@ -42,6 +43,7 @@ struct spmv_preconditioner {
      * that is the rival */
     const char *rival, *spare;
     double expected, rival_setup;
+    bool nodes; /* the matrix has several unknowns to a node */
     char name[PRECOND_NAME];
     char why[PRECOND_SENTENCE];
     char layout[PRECOND_SENTENCE];
@@ -108,21 +110,9 @@ struct precond_look {
     int64_t mixed;            /* rows in which they weigh something */
     int64_t balanced;         /* rows whose sum is nearly 0 */
     int64_t weights;          /* the sum of precond_weight over the rows */
+    int64_t alike;            /* rows with the columns of the row before; not on a GPU */
     double products;          /* of the envelope in the matrix's own order; not on a GPU */
 };
-
-/* The sum of |a_ij|, j != i, over a_ii, in whole parts, whose sum over the rows does not depend on their order. */
-enum { PRECOND_MOST_WEIGHT = 1024, PRECOND_WEIGHT_PARTS = 65536 };
-HOST_DEVICE_FN int64_t precond_weight(double ratio)
-{
-    return (int64_t)(fmin(ratio, PRECOND_MOST_WEIGHT) * PRECOND_WEIGHT_PARTS);
-}
-
-/* Its mean over the rows. */
-static inline double precond_mean_weight(const struct precond_look *look, int64_t rows)
-{
-    return (double)look->weights / PRECOND_WEIGHT_PARTS / (double)rows;
-}
 
 /* The entries beside the diagonal of a row; a value is added after the others. */
 struct precond_row {
@@ -148,6 +138,25 @@ static inline bool precond_row_is_mixed(const struct precond_row *row, double di
 static inline bool precond_row_is_balanced(const struct precond_row *row, double diagonal)
 {
     return fabs(diagonal - row->sum + 2 * row->above) <= PRECOND_BALANCE * diagonal;
+}
+
+/* Whether the row of the entries begin ... end - 1 has the columns of the one of before ... begin - 1. */
+static inline bool precond_row_is_alike(const int32_t *col, int64_t before, int64_t begin, int64_t end)
+{
+    return end - begin == begin - before && memcmp(col + before, col + begin, (size_t)(end - begin) * sizeof *col) == 0;
+}
+
+/* The sum of |a_ij|, j != i, over a_ii, in whole parts, whose sum over the rows does not depend on their order. */
+enum { PRECOND_MOST_WEIGHT = 1024, PRECOND_WEIGHT_PARTS = 65536 };
+HOST_DEVICE_FN int64_t precond_weight(double ratio)
+{
+    return (int64_t)(fmin(ratio, PRECOND_MOST_WEIGHT) * PRECOND_WEIGHT_PARTS);
+}
+
+/* Its mean over the rows. */
+static inline double precond_mean_weight(const struct precond_look *look, int64_t rows)
+{
+    return (double)look->weights / PRECOND_WEIGHT_PARTS / (double)rows;
 }
 
 /* A breadth-first search from row 0 along entries, which ends when it has reached PRECOND_BALL rows or
@@ -244,6 +253,7 @@ struct precond_choice {
     const char *rival;          /* another one that may be better, which a solve finds out; NULL: none */
     const char *spare;          /* the rival if that one cannot be made; NULL: none */
     double expected;            /* iterations with none or jacobi; 0: not known */
+    bool nodes;                 /* several unknowns to a node */
     double rival_setup;         /* of a complete factor as the rival: steps of none that making it takes */
     char why[PRECOND_SENTENCE]; /* the reason */
     enum precond_for purpose;
@@ -314,6 +324,9 @@ const char *precond_rival(const spmv_preconditioner *m);
 
 /* What races if that cannot be made; NULL: nothing. */
 const char *precond_spare(const spmv_preconditioner *m);
+
+/* Whether the matrix has several unknowns to a node, as far as "auto" has looked. */
+bool precond_has_nodes(const spmv_preconditioner *m);
 
 /* Iterations that are expected with none or jacobi; 0: not known. */
 double precond_expected(const spmv_preconditioner *m);

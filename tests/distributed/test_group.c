@@ -75,7 +75,7 @@ enum { CHEBYSHEV = 2, PRECONDS = sizeof preconds / sizeof *preconds };
 /* The results of one run, on rank 0. */
 struct outcome {
     int64_t rows, cols, chunks;
-    char *y, *x; /* of the product; of conjugate gradients */
+    char *y, *again; /* of the product; of the third one */
     double dot, imbalance;
     spmv_cg_result result[PRECONDS];
     char *solution[PRECONDS], note[256];
@@ -87,6 +87,7 @@ struct run {
     const spmv_csr *a;
     enum giving giving;
     const char *method;   /* of conjugate gradients */
+    const char *product;  /* the method of products; NULL: auto */
     const char *exchange; /* NULL: auto */
     struct outcome *outcome;
 };
@@ -189,6 +190,7 @@ static spmv_status one_rank(spmv_group *group, void *user)
     spmv_group_matrix_options_init(&options, sizeof options);
     options.type = type;
     options.exchange = run->exchange;
+    options.method = run->product;
     spmv_status st = spmv_group_matrix_create(group, &own, &options, &m);
     if (st == SPMV_OK)
         st = spmv_group_matrix_describe(m, &info, sizeof info);
@@ -217,6 +219,10 @@ static spmv_status one_rank(spmv_group *group, void *user)
         st = spmv_group_apply(m, &alpha, x, &beta, y);
     if (st == SPMV_OK)
         st = spmv_group_gather(m, SPMV_GROUP_ROWS, y, o->y);
+    for (int i = 0; i < 2 && st == SPMV_OK; i++) /* kernels are loaded: they may wait for each other */
+        st = spmv_group_apply(m, NULL, x, NULL, z);
+    if (st == SPMV_OK)
+        st = spmv_group_gather(m, SPMV_GROUP_ROWS, z, o->again);
     union real dot = {0};
     if (st == SPMV_OK)
         st = spmv_group_dot(m, y, y, &dot);
@@ -237,6 +243,7 @@ static void open_outcome(struct outcome *o, const spmv_csr *a)
 {
     *o = (struct outcome){.rows = a->rows, .cols = a->cols};
     o->y = calloc((size_t)a->rows + 1, 8);
+    o->again = calloc((size_t)a->rows + 1, 8);
     for (int i = 0; i < PRECONDS; i++)
         o->solution[i] = calloc((size_t)a->rows + 1, 8);
 }
@@ -244,6 +251,7 @@ static void open_outcome(struct outcome *o, const spmv_csr *a)
 static void close_outcome(struct outcome *o)
 {
     free(o->y);
+    free(o->again);
     for (int i = 0; i < PRECONDS; i++)
         free(o->solution[i]);
 }
@@ -252,6 +260,7 @@ static void close_outcome(struct outcome *o)
 static void compare(const struct outcome *a, const struct outcome *b, size_t size)
 {
     assert_memory_equal(a->y, b->y, (size_t)a->rows * size);
+    assert_memory_equal(a->again, b->again, (size_t)a->rows * size);
     assert_memory_equal(&a->dot, &b->dot, sizeof a->dot);
     assert_int_equal(a->chunks, b->chunks);
     for (int i = 0; i < PRECONDS; i++) {
@@ -436,12 +445,50 @@ static void same_bits(void **state)
                 first = one;
             else {
                 assert_memory_equal(first.y, one.y, (size_t)a.rows * size_of(&run));
-                for (int i = 0; i < CHEBYSHEV; i++) /* the same recurrence, rounded differently */
-                    assert_true(llabs(first.result[i].iterations - one.result[i].iterations) <= 2);
+                for (int i = 0; i < CHEBYSHEV; i++) { /* the same recurrence, rounded differently */
+                    const int64_t here = one.result[i].iterations, there = first.result[i].iterations;
+                    if (llabs(there - here) > 2 + there / 50)
+                        fail_msg("matrix %d, solve %d, way %d: %lld iterations, %lld with the first way", c, i, w,
+                                 (long long)here, (long long)there);
+                }
                 close_outcome(&one);
             }
         }
         close_outcome(&first);
+        spmv_matrix_destroy(matrix);
+    }
+    (void)is_way(0); /* of the emulated GPUs */
+}
+
+/* Methods of GPUs that pack rows: the cut into tiles, groups and slices is that of the whole matrix. The last matrix
+ * has rows of several tiles. */
+static void packed_methods_have_same_bits(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"tiles", "padded", "groups", "vector"};
+    static const struct matrix_case matrices[] = {{"powerlaw:1100,9,2.1,200", SPMV_F64, SPMV_F64, false},
+                                                  {"stencil27:9", SPMV_F32, SPMV_F64, true},
+                                                  {"banded:3000,2", SPMV_F32, SPMV_F32, false},
+                                                  {"longrows:9,7000,3000", SPMV_F64, SPMV_F64, false}};
+    for (size_t c = 0; c < sizeof matrices / sizeof *matrices && support_backend == SPMV_BACKEND_CUDA; c++) {
+        spmv_csr a;
+        spmv_matrix *matrix = matrix_of(&matrices[c], &a);
+        for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
+            struct outcome one, several;
+            struct run run = {.matrix = &matrices[c], .a = &a, .product = methods[k], .outcome = &one};
+            open_outcome(&one, &a);
+            assert_int_equal(run_threads(1, 1, &run), SPMV_OK);
+            check(&run, &one);
+            for (int ranks = 2; ranks <= 5; ranks += 3) {
+                run.outcome = &several;
+                run.giving = ranks == 2 ? GIVE_EQUAL : GIVE_FIRST;
+                open_outcome(&several, &a);
+                assert_int_equal(run_threads(ranks, 1, &run), SPMV_OK);
+                compare(&one, &several, size_of(&run));
+                close_outcome(&several);
+            }
+            close_outcome(&one);
+        }
         spmv_matrix_destroy(matrix);
     }
 }
@@ -580,9 +627,9 @@ static void ranks_take_one_method(void **state)
         const char *spec, *method; /* on cuda */
         int compression;
     } rows[] = {{"poisson2d:30", "slices", SPMV_COMPRESSION_AUTO},
-                {"poisson2d:30", "vector", SPMV_COMPRESSION_NONE},
-                {"rmat:9,6", "vector", SPMV_COMPRESSION_AUTO},
-                {"dense:40,40", "vector", SPMV_COMPRESSION_AUTO}};
+                {"poisson2d:30", "tiles", SPMV_COMPRESSION_NONE},
+                {"rmat:9,6", "tiles", SPMV_COMPRESSION_AUTO},
+                {"dense:40,40", "tiles", SPMV_COMPRESSION_AUTO}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         spmv_csr a;
         const struct matrix_case c = {rows[i].spec, SPMV_F64, SPMV_F64, false};
@@ -1274,6 +1321,7 @@ int main(int argc, char **argv)
 #endif
         cmocka_unit_test(long_row_is_reported),
         cmocka_unit_test(ranks_take_one_method),
+        cmocka_unit_test(packed_methods_have_same_bits),
         cmocka_unit_test(failures_reach_all_ranks),
         cmocka_unit_test(ranks_in_different_functions_end),
         cmocka_unit_test(memory_of_one_rank_ends_all),

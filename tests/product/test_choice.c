@@ -133,7 +133,6 @@ static void reasons(void **state)
                                     {"padded", several},
                                     {"blocked", several},
                                     {"tiles", several},
-                                    {"vector", several},
                                     {NULL}});
     o.vectors = 1;
     o.method = "padded";

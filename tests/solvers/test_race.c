@@ -39,9 +39,13 @@ static void predictions(void **state)
     struct judge j = judge_of(NULL, NULL, &result, 0, 100, 800);
     assert_int_equal(tell(&j, 0, 2000, factor), 108); /* the first mark from 100 on; its width is 12 */
     assert_true(j.stopped && fabs(j.left - 892) < 1);
-    j = judge_of(NULL, NULL, &result, 0, 100, 900);
+    j = judge_of(NULL, NULL, &result, 0, 100, 2600);
     assert_int_equal(tell(&j, 0, 999, factor), -1);
     assert_true(!j.stopped && j.left < 60);
+    /* later, less may be left: (1000 - i) i > 2400 * 100 from i = 400 on */
+    j = judge_of(NULL, NULL, &result, 0, 100, 2400);
+    const int64_t late = tell(&j, 0, 999, factor);
+    assert_true(late >= 400 && late <= 432);
     /* other iterations came before; no progress; a residual that grows */
     j = judge_of(NULL, NULL, &result, 5000, 100, 800);
     assert_int_equal(tell(&j, 5000, 2000, factor), 108);

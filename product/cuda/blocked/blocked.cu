@@ -93,7 +93,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     using packing = tiles::packing<Shape, Offset>;
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
-    const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::chunks_for(a.rows, a.nnz)};
+    const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::chunks_for(a.rows, a.nnz), nullptr};
     spmv_status st = make_table(plan, p, m, s);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {

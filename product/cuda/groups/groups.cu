@@ -36,9 +36,11 @@ groups_state *state_of(const spmv_plan *plan)
 
 /* ------------------------------------------------------------ the plan, step by step */
 
-/* Allocates the arrays of *m and clears what must be 0. */
+/* Sets the tiles, allocates the arrays of *m and clears what must be 0. */
 spmv_status make_room(spmv_plan *plan, groups_state *s, making *m)
 {
+    m->tile = plan->facts.ranks ? (int)PLAN_TILE_ROWS : (int)grouped::TILE;
+    s->tiles = (plan->a.rows - 1) / m->tile + 1;
     const int64_t states = s->tiles * element_words<grouped::counts>::count * (int64_t)sizeof(uint64_t);
     const int64_t bytes[] = {tiles::aligned((int64_t)sizeof(grouped::findings)), tiles::aligned(states),
                              tiles::aligned(s->tiles * (int64_t)sizeof(grouped::counts)),
@@ -60,7 +62,9 @@ template <typename Offset> spmv_status count_groups(spmv_plan *plan, const makin
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
     facts &f = plan->facts;
-    const unsigned least = (unsigned)groups_least_same(&f, grouped::SAMPLES);
+    /* a sample of each rank's rows would depend on their number */
+    const int samples = f.ranks ? 0 : (int)grouped::SAMPLES;
+    const unsigned least = (unsigned)groups_least_same(&f, samples);
     spmv_status st = on_device(ctx, [&] {
         const spmv_status sampled =
             launch(ctx, "spmv groups sample", grouped::SAMPLES / grouped::SUBWARPS, grouped::PLAN_THREADS,
@@ -71,7 +75,7 @@ template <typename Offset> spmv_status count_groups(spmv_plan *plan, const makin
     });
     if (st == SPMV_OK)
         st = spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
-    f.sampled = grouped::SAMPLES;
+    f.sampled = samples;
     f.same = (int)s->found.same;
     f.groups = s->found.all.groups;
     f.longest = (int64_t)s->found.longest;
@@ -131,7 +135,6 @@ template <typename Offset> spmv_status make_table(spmv_plan *plan, const making 
 template <typename Offset> spmv_status make(spmv_plan *plan, groups_state *s)
 {
     making m = {};
-    s->tiles = (plan->a.rows - 1) / grouped::TILE + 1;
     spmv_status st = make_room(plan, s, &m);
     if (st == SPMV_OK)
         st = count_groups<Offset>(plan, m, s);
@@ -143,7 +146,8 @@ template <typename Offset> spmv_status make(spmv_plan *plan, groups_state *s)
     }
     if (st != SPMV_OK || plan->declined != nullptr)
         return st;
-    s->lanes = lanes_for((double)plan->a.nnz / (double)plan->a.rows);
+    s->lanes = plan->ranks != nullptr ? lanes_for((double)plan->ranks->nnz / (double)plan->ranks->rows)
+                                      : lanes_for((double)plan->a.nnz / (double)plan->a.rows);
     return make_table<Offset>(plan, m, s);
 }
 
@@ -194,6 +198,22 @@ extern "C" spmv_status groups_cuda_prepare(spmv_plan *plan)
     describe(plan, s);
     plan->reads_values = true;
     plan->settled = true; /* make_table has waited */
+    return st;
+}
+
+extern "C" spmv_status groups_cuda_count(spmv_context *ctx, const spmv_csr *a, struct facts *facts)
+{
+    groups_state s = {};
+    making m = {};
+    spmv_plan plan = {}; /* only what the count needs */
+    plan.ctx = ctx;
+    plan.a = *a;
+    plan.facts = *facts;
+    spmv_status st = a->rows > 0 ? make_room(&plan, &s, &m) : SPMV_OK;
+    if (st == SPMV_OK && a->rows > 0)
+        st = a->row_ptr_bits == 64 ? count_groups<int64_t>(&plan, m, &s) : count_groups<int32_t>(&plan, m, &s);
+    spmv_free(ctx, s.making);
+    *facts = plan.facts;
     return st;
 }
 

@@ -6,7 +6,7 @@
  *   write   writes the table of groups, and 16-bit columns
  *
  * A group does not cross the end of a tile. TILE is a multiple of 1 to 7, so groups of equal size
- * are not cut there.
+ * are not cut there. Tiles of ranks have PLAN_TILE_ROWS rows, so that groups are those of the whole matrix.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRODUCT_GROUPS_PLAN_CUH
@@ -29,6 +29,7 @@ enum {
     SAMPLES = 1024,
 };
 static_assert(TILE <= 2 * (int)PLAN_THREADS, "two rows a thread");
+static_assert((int)PLAN_TILE_ROWS <= (int)TILE, "tiles of ranks");
 
 /* Groups, and the lengths of their rows added. */
 struct counts {
@@ -57,8 +58,9 @@ struct findings {
     unsigned long long narrow;         /* groups with 16-bit columns */
 };
 
-/* The arrays for making the plan. */
+/* The arrays for making the plan, and the rows of a tile. */
 struct making {
+    int tile;
     findings *found;
     lookback_states<counts> states; /* of the tiles */
     counts *before;                 /* for each tile, what the tiles before it have */
@@ -117,9 +119,9 @@ struct tile_rows {
     uint32_t bits[WORDS];
     uint32_t offset[TILE + 1];
 
-    template <typename Offset> __device__ void load(const Offset *row_ptr, int64_t all_rows, int64_t first)
+    template <typename Offset> __device__ void load(const Offset *row_ptr, int64_t all_rows, int64_t first, int most)
     {
-        const int count = all_rows - first < TILE ? (int)(all_rows - first) : (int)TILE;
+        const int count = all_rows - first < most ? (int)(all_rows - first) : most;
         for (int i = (int)threadIdx.x; i <= count; i += PLAN_THREADS)
             offset[i] = (uint32_t)row_ptr[first + i];
         if (threadIdx.x == 0)
@@ -215,7 +217,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     if (m.found->same < least_same) /* the same for all blocks */
         return;
     const int tile = block_draw_ticket<add_groups>(m.states, &drawn);
-    c.load(row_ptr, rows, (int64_t)tile * TILE);
+    c.load(row_ptr, rows, (int64_t)tile * m.tile, m.tile);
     if (threadIdx.x < WORDS)
         c.bits[threadIdx.x] = 0;
     __syncthreads();
@@ -292,8 +294,8 @@ __global__ void __launch_bounds__(PLAN_THREADS) write(const Offset *row_ptr, con
         int row;
         uint32_t place;
     } of[TILE];
-    const int64_t tile = blockIdx.x, first = tile * TILE;
-    c.load(row_ptr, rows, first);
+    const int64_t tile = blockIdx.x, first = tile * m.tile;
+    c.load(row_ptr, rows, first, m.tile);
     if (threadIdx.x < WORDS)
         c.bits[threadIdx.x] = m.begins[tile * WORDS + threadIdx.x];
     const counts before = m.before[tile];

@@ -18,6 +18,10 @@ namespace
 using padded::making;
 
 static_assert((int)padded::ROWS == (int)PADDED_ROWS, "the rows that choose.c counts");
+static_assert((int)padded::WARPS * (int)padded::ROWS == (int)PADDED_BLOCK_ROWS &&
+                  (int)PLAN_TILE_ROWS % (int)PADDED_BLOCK_ROWS == 0 &&
+                  (int)PLAN_TILE_ROWS % (int)padded::SHARED_ROWS == 0,
+              "the rows of ranks begin where blocks begin");
 
 /* The state of a plan; arrays are in the context's memory. */
 struct padded_state {
@@ -125,10 +129,11 @@ template <typename Offset> spmv_status measure(spmv_plan *plan, padded_state *s)
     facts &f = plan->facts;
     const int64_t n = s->slices;
     int32_t layers = 0;
+    /* the whole matrix of ranks decides, so each of them measures all its rows */
+    const int most = f.ranks ? (int)padded::ANY_PLACES : (int)(padded_most_bytes(&f) * padded::NONZEROS);
     spmv_status st = on_device(ctx, [&] {
         return launch(ctx, "spmv padded measure", plan_blocks(plan, n), padded::PLAN_BLOCK, padded::measure<Offset>,
-                      csr_of<Offset>(plan), (int)(padded_most_bytes(&f) * padded::NONZEROS),
-                      plan->named ? 1 : (int)padded::PLAIN_PLACES, s->of);
+                      csr_of<Offset>(plan), most, plan->named ? 1 : (int)padded::PLAIN_PLACES, s->of);
     });
     if (st == SPMV_OK)
         st = spmv_download(ctx, s->of.found, &s->found, (int64_t)sizeof s->found);
@@ -261,6 +266,26 @@ extern "C" spmv_status padded_cuda_prepare(spmv_plan *plan)
     s->retained = tiles::retained_share(plan, bytes_padded(plan, s));
     describe(plan, s);
     return SPMV_OK;
+}
+
+extern "C" spmv_status padded_cuda_count(spmv_context *ctx, const spmv_csr *a, struct facts *facts)
+{
+    padded_state s = {};
+    spmv_plan plan = {}; /* only what the measurement needs */
+    plan.ctx = ctx;
+    plan.a = *a;
+    plan.facts = *facts;
+    plan.state = &s;
+    plan.facts.memory_speed = memory_speed(&plan);
+    s.slices = (a->rows - 1) / padded::ROWS + 1;
+    spmv_status st = a->rows > 0 ? make_room(&plan, &s) : SPMV_OK;
+    if (st == SPMV_OK && a->rows > 0 && s.table == nullptr)
+        st = context_fail(ctx, SPMV_ERROR_MEMORY, "no memory to measure the slices of padded");
+    if (st == SPMV_OK && a->rows > 0)
+        st = a->row_ptr_bits == 64 ? measure<int64_t>(&plan, &s) : measure<int32_t>(&plan, &s);
+    spmv_free(ctx, s.table);
+    *facts = plan.facts;
+    return st;
 }
 
 extern "C" spmv_status padded_cuda_update(spmv_plan *plan)

@@ -26,8 +26,9 @@ enum {
 
 /* A matrix may cost a number of places for NONZEROS nonzeros (padded_most_bytes). An entry of a plain
  * slice counts as PLAIN_PLACES places, because a lane waits for each of them. The measurement stops
- * when a warp's slices so far exceed the limit by more than SPARE_PLACES. */
-enum { NONZEROS = 64, PLAIN_PLACES = 8, SPARE_PLACES = 32768 };
+ * when a warp's slices so far exceed the limit by more than SPARE_PLACES. It does not with ANY_PLACES: a slice has
+ * at most warp_lanes places for each LANES entries that its longest row has or begins. */
+enum { NONZEROS = 64, PLAIN_PLACES = 8, SPARE_PLACES = 32768, ANY_PLACES = 2 * NONZEROS * SHARING * warp_lanes };
 
 /* The results of measure; all are 0 before. */
 struct findings {

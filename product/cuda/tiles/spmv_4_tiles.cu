@@ -98,16 +98,54 @@ spmv_status learn(spmv_plan *plan, const tiles::statistics *about, tiles_state *
     return st;
 }
 
+/* The parts of the chunks of a rank; NULL: only counts them. */
+template <typename Packing> int64_t find_parts(const struct plan_ranks *ranks, tiles::rank_part *parts)
+{
+    int64_t all = 0;
+    for (int64_t c = 0; c < ranks->chunks; c++) {
+        const int64_t first = ranks->chunk[c], end = ranks->chunk[c + 1], entry = ranks->chunk_entry[c];
+        const int64_t work = ranks->chunk_entry[c + 1] - entry + (end - first) * Packing::WEIGHT;
+        const int64_t count = (work + Packing::CHUNK - 1) / Packing::CHUNK;
+        for (int64_t k = 0; k < count; k++, all++)
+            if (parts != nullptr)
+                parts[all] = {first, end, entry + first * Packing::WEIGHT + k * work / count, k == 0};
+    }
+    return all;
+}
+
+/* Sets chunks and parts of a rank's packing. *memory: of the parts. */
+template <typename Packing> spmv_status cut_for_ranks(spmv_plan *plan, Packing *p, void **memory)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t count = find_parts<Packing>(plan->ranks, nullptr);
+    const int64_t bytes = count * (int64_t)sizeof(tiles::rank_part);
+    tiles::rank_part *parts = nullptr;
+    spmv_status st = host_alloc(ctx, bytes, "the tiles of a rank", (void **)&parts);
+    if (st == SPMV_OK)
+        st = context_alloc(ctx, bytes, memory);
+    if (st == SPMV_OK) {
+        (void)find_parts<Packing>(plan->ranks, parts);
+        st = spmv_upload(ctx, parts, *memory, bytes);
+    }
+    host_free(parts);
+    p->chunks = count;
+    p->parts = (const tiles::rank_part *)*memory;
+    return st;
+}
+
 /* Makes the tiles for a shape. */
 template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, tiles_state *s)
 {
     using packing = tiles::packing<Shape, Offset>;
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
-    const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::chunks_for(a.rows, a.nnz)};
+    packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::chunks_for(a.rows, a.nnz), nullptr};
     tiles::statistics *about = nullptr;
+    void *parts = nullptr;
     s->capacity = packing::CAPACITY;
-    spmv_status st = make_block(plan, p, &about, s);
+    spmv_status st = plan->ranks != nullptr ? cut_for_ranks(plan, &p, &parts) : SPMV_OK;
+    if (st == SPMV_OK)
+        st = make_block(plan, p, &about, s);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             return tiles::pack(ctx, "spmv tiles pack", p, (tiles::tile *)s->table, (tiles::long_row *)s->long_rows,
@@ -117,6 +155,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
         st = narrow(plan, p, about, s);
     if (st == SPMV_OK)
         st = learn(plan, about, s);
+    context_free(ctx, parts);
     return st != SPMV_OK ? st : tiles::make_sums(plan, s->about.packed, &s->sums, &s->counts);
 }
 
@@ -124,7 +163,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
 template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
 {
     using shapes = tiles::shapes<T>;
-    s->how = plan->a.nnz < SPMV_TILES_LARGE ? LITTLE : USUAL;
+    s->how = (plan->ranks != nullptr ? plan->ranks->nnz : plan->a.nnz) < SPMV_TILES_LARGE ? LITTLE : USUAL;
     return s->how == LITTLE ? make_tiles<typename shapes::little, Offset>(plan, s)
                             : make_tiles<typename shapes::usual, Offset>(plan, s);
 }
@@ -170,12 +209,12 @@ spmv_status make_codes(spmv_plan *plan, tiles_state *s)
 
 /* ------------------------------------------------------------------------- hubs */
 
-/* Whether hubs are possible: epilogues and tables of values have no kernels for them. A product with
- * hubs has fewer gathers under way, so x must fit in half of the last-level cache. */
+/* Whether hubs are possible: epilogues and tables of values have no kernels for them, and their tiles are not cut for
+ * ranks. A product with hubs has fewer gathers under way, so x must fit in half of the last-level cache. */
 bool may_have_hubs(const spmv_plan *plan, const tiles_state *s)
 {
     const int64_t x = plan->a.cols * (int64_t)spmv_type_size(plan->type);
-    return s->how == USUAL && s->narrow == nullptr && s->coded.memory == nullptr &&
+    return plan->ranks == nullptr && s->how == USUAL && s->narrow == nullptr && s->coded.memory == nullptr &&
            plan->compression != SPMV_COMPRESSION_NONE && !type_is_complex(plan->type) &&
            plan->a.nnz >= SPMV_TILES_HUBS_FROM && 2 * x <= ((const cuda_state *)plan->ctx->device)->cache_bytes;
 }
@@ -251,7 +290,8 @@ template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const 
             s->sums != nullptr ? sums + nodes * tiles::FAN_IN : nullptr,
             counts,
             s->counts != nullptr ? counts + nodes : nullptr,
-            s->retained};
+            s->retained,
+            plan->ranks != nullptr};
 }
 
 template <typename T> tiles::coded_matrix<T> coded_matrix_of(const spmv_plan *plan)

@@ -172,6 +172,7 @@ template <typename T, typename Stored> struct matrix {
     unsigned *node_counts, *row_counts; /* 0 between launches */
     /* the share that the last-level cache retains between products */
     float retained;
+    bool anywhere; /* bits do not depend on where a fragment begins in its line */
 };
 
 /* A matrix with a table of values, which has the type of the sums. It is a type of its own so that
@@ -420,7 +421,7 @@ __device__ bool sum_fragment(const matrix<T, Stored> &m, const T *products, int 
     T sum = T();
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
-        const int at = i * Shape::BLOCK + thread;
+        const int at = (m.anywhere ? skip : 0) + i * Shape::BLOCK + thread;
         if (at >= skip && at < count)
             sum += products[at];
     }

@@ -20,6 +20,10 @@
  * first, and for ROWS rows (EMPTY_ROWS if all are empty). A row that is too long for a tile becomes
  * as many fragments as needed. Each cut depends on the offsets and the shape alone.
  *
+ * Ranks: the cut must not depend on which rows a rank has. So the rows of each chunk of the ranks (struct
+ * plan_ranks) are packed by themselves, in parts of equal work in place of chunks of the packing, and the room of a
+ * tile counts from its first nonzero: CAPACITY less a line, which fits wherever the tile lies in memory.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_4_TILES_PLAN_CUH
 #define SPMV_4_TILES_PLAN_CUH
@@ -69,6 +73,13 @@ struct statistics {
     int ticket; /* of the chunks */
 };
 
+/* Rows that are packed together for ranks: they begin at `first`, or at the first row in [first, end) with this
+ * work before it. */
+struct rank_part {
+    int64_t first, end, work; /* nonzeros and WEIGHT for each row */
+    bool at_first;
+};
+
 template <typename Shape, typename Offset> struct packing {
     using shape = Shape;
     enum {
@@ -88,6 +99,7 @@ template <typename Shape, typename Offset> struct packing {
 
     const Offset *row_ptr;
     int64_t rows, nnz, chunks;
+    const rank_part *parts; /* for ranks, a part for each chunk of the packing; NULL: none */
 
     static int64_t chunks_for(int64_t rows, int64_t nnz)
     {
@@ -126,7 +138,17 @@ template <typename Shape, typename Offset> struct packing {
         return behind < FAR ? (int32_t)behind : (int32_t)FAR;
     }
 
-    /* The position from which a tile that begins at this row counts its nonzeros. */
+    /* The room of a tile, and the position from which a tile that begins at this nonzero counts. */
+    __device__ int room() const
+    {
+        return parts != nullptr ? (int)CAPACITY - (int)LINE : (int)CAPACITY;
+    }
+
+    template <typename Place> __device__ Place counts_from(Place nonzero) const
+    {
+        return parts != nullptr ? nonzero : nonzero & ~(Place)(LINE - 1);
+    }
+
     __device__ int64_t line_of(int64_t row) const
     {
         return offset(row) & ~(int64_t)(LINE - 1);
@@ -134,12 +156,12 @@ template <typename Shape, typename Offset> struct packing {
 
     __device__ bool is_long(int64_t row) const
     {
-        return offset(row + 1) - line_of(row) > CAPACITY;
+        return offset(row + 1) - counts_from(offset(row)) > room();
     }
 
     __device__ int fragments(int64_t row) const
     {
-        return (int)((offset(row + 1) - line_of(row) + CAPACITY - 1) / CAPACITY);
+        return (int)((offset(row + 1) - counts_from(offset(row)) + room() - 1) / room());
     }
 };
 
@@ -162,6 +184,12 @@ template <typename Packing> __device__ int64_t chunk_begin(const Packing &p, int
 {
     if (chunk == 0 || chunk >= p.chunks)
         return chunk == 0 ? 0 : p.rows;
+    if (p.parts != nullptr) {
+        const rank_part part = p.parts[chunk];
+        return part.at_first ? part.first : last_row(part.first, part.end - 1, [&](int64_t row) {
+                                                return p.offset(row) + row * Packing::WEIGHT < part.work;
+                                            }) + 1;
+    }
     const int64_t wanted = chunk * Packing::CHUNK;
     /* The row after the last one before `wanted`; row 0 is before it. */
     return last_row((int64_t)0, p.rows - 1,
@@ -232,7 +260,7 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
     packed_counts all = s->all;
     int row = from, begins = s->begins;
     while (row < rows && begins < Packing::CHUNK_MOST && (to_the_end || row + s->AHEAD < from + count)) {
-        const int begin = near(row), room = (begin & ~(Packing::LINE - 1)) + Packing::CAPACITY;
+        const int begin = near(row), room = p.counts_from(begin) + p.room();
         const int most = row + Packing::ROWS < rows ? row + Packing::ROWS : rows;
         int end = 0;
         if constexpr ((int)Packing::ROWS <= (int)chunk_rows<Packing>::AHEAD)
@@ -355,10 +383,10 @@ __device__ void fill(const Packing &p, const packed_tile &t, packed_counts befor
         const int first = __shfl_sync(0xffffffffu, at.tiles, whose);
         const int index = __shfl_sync(0xffffffffu, at.long_rows, whose);
         const int fragments = __shfl_sync(0xffffffffu, t.fragments, whose);
-        const int64_t line = p.line_of(row);
+        const int64_t from = p.counts_from(begin);
         for (int fragment = lane; fragment < fragments; fragment += warp_lanes)
             table[(int64_t)first + fragment] = {
-                fragment > 0 ? line + (int64_t)fragment * Packing::CAPACITY : begin, row, -1, index, 0, 0};
+                fragment > 0 ? from + (int64_t)fragment * p.room() : begin, row, -1, index, 0, 0};
         all_filled += fragments;
     }
     if (lane == 0 && all_filled > 0)
