@@ -40,12 +40,17 @@ static spmv_status check_wish(const struct options *o, struct wish *wish)
     return choose_answer(o, "y", &wish->answer);
 }
 
+static spmv_type type_of(const struct job *job)
+{
+    return place_on_ranks(job->place) ? job->place->part.type : input_type(job->o, &job->in);
+}
+
 /* Loads x and y0, whose lengths are those of op(A). */
 static spmv_status load_vectors(struct job *job, const char *x_path)
 {
     const struct options *o = job->o;
     const spmv_csr *a = &job->in.view;
-    const spmv_type type = input_type(o, &job->in);
+    const spmv_type type = type_of(job);
     const int64_t rows = o->transpose ? a->cols : a->rows, cols = o->transpose ? a->rows : a->cols;
     char why[256];
     snprintf(why, sizeof why, "%.180s is %lld x %lld%s", job->in.argument, (long long)a->rows, (long long)a->cols,
@@ -78,7 +83,7 @@ static spmv_status load_and_multiply(struct job *job)
                               .operation = o->transpose ? SPMV_OPERATION_T : SPMV_OPERATION_N,
                               .method = o->method,
                               .compression = plan_compression(o, SPMV_BACKEND_AUTO, false),
-                              .type = input_type(o, &job->in),
+                              .type = type_of(job),
                               .alpha = o->alpha,
                               .beta = o->beta,
                               .x = job->x != NULL ? job->x : job->ones,
@@ -210,7 +215,8 @@ static spmv_status multiply(struct place *place, const struct wish *wish)
 
 static const char *refuse(const struct options *o)
 {
-    return o->transpose ? "--transpose is not supported on several ranks" : NULL;
+    (void)o;
+    return NULL;
 }
 
 spmv_status run_product(const struct options *o, const char *const *arguments, int count)

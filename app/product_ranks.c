@@ -35,14 +35,23 @@ static spmv_status begin(struct product *p)
     if (st != SPMV_OK || p->y0 == NULL)
         return st;
     if (rows > 0)
-        st = place_passed(place, spmv_map(p->ctx, SPMV_MAP_COPY, p->type, p->y0, p->y, rows));
+        st = place_passed(place,
+                          spmv_map(p->ctx, SPMV_MAP_COPY, type_part(p->type), p->y0, p->y, rows * type_parts(p->type)));
     return place_agree(place, st);
+}
+
+/* A real number of a type that may be complex; room for all types. */
+static spmv_c128 scalar(spmv_type type, double value)
+{
+    spmv_c128 number = {0, 0};
+    real_set(type_part(type), &number, 0, value);
+    return number;
 }
 
 spmv_status product_run_on_ranks(struct product *p)
 {
     struct place *const place = p->place;
-    const union real alpha = real_scalar(p->type, p->alpha), beta = real_scalar(p->type, p->y0 != NULL ? p->beta : 0);
+    const spmv_c128 alpha = scalar(p->type, p->alpha), beta = scalar(p->type, p->y0 != NULL ? p->beta : 0);
     /* with y0, y changes with each product */
     const int repeats = p->timed && p->y0 == NULL ? REPEATS : 1;
     double samples[REPEATS];
@@ -84,7 +93,7 @@ static spmv_status open_checker(struct place *place)
 spmv_status product_check_on_ranks(struct product *p)
 {
     struct place *const place = p->place;
-    const union real alpha = real_scalar(p->type, p->alpha), beta = real_scalar(p->type, p->y0 != NULL ? p->beta : 0);
+    const spmv_c128 alpha = scalar(p->type, p->alpha), beta = scalar(p->type, p->y0 != NULL ? p->beta : 0);
     spmv_status st = open_checker(place);
     if (st != SPMV_OK)
         return st;

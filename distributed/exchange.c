@@ -369,7 +369,7 @@ spmv_status exchange_publish_dot(void *matrix, spmv_type type, const void *a, co
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
-    TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, a, b, m->context_parts));
+    TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, 1, a, b, m->context_parts));
     TRY(exchange_publish(m, type, m->context_parts, 0));
 done:
     return st;

@@ -13,21 +13,13 @@
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
 #include "solvers/precond/precond_internal.h"
+#include "solvers/solver_ranks.h"
 
 static const char *const what = "a preconditioner of a group";
 
 /* ------------------------------------------------------------- preconditioners */
 
-/* The square block of a rank's own rows and columns, or only its diagonal. */
-struct block {
-    struct group_arrays arrays; /* on cuda: in the context's memory */
-    int64_t *row_ptr;
-    int32_t *col;
-    void *val;
-    spmv_csr view;
-};
-
-static void release_block(spmv_context *ctx, struct block *b)
+void group_square_release(spmv_context *ctx, struct group_square *b)
 {
     group_arrays_release(ctx, &b->arrays);
     host_free_all(b->row_ptr, b->col, b->val);
@@ -41,7 +33,7 @@ static bool is_in(const spmv_group_matrix *m, int64_t i, int64_t k, bool diagona
 }
 
 /* In host memory. */
-static spmv_status make_host_block(const spmv_group_matrix *m, bool diagonal, struct block *b)
+static spmv_status make_host_block(const spmv_group_matrix *m, bool diagonal, struct group_square *b)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &m->own;
@@ -74,7 +66,7 @@ done:
     return st;
 }
 
-static spmv_status make_block(spmv_group_matrix *m, bool diagonal, struct block *b)
+spmv_status group_square_make(spmv_group_matrix *m, bool diagonal, struct group_square *b)
 {
     return context_on_device(m->ctx) ? group_rows_block(m, diagonal, &b->arrays, &b->view)
                                      : make_host_block(m, diagonal, b);
@@ -95,7 +87,7 @@ static bool is_bad(double sum)
 }
 
 /* The first row in which the sum of the diagonal entries is not positive and finite; without one, all rows. */
-static spmv_status find_bad(const spmv_group_matrix *m, const struct block *b, int64_t *bad)
+static spmv_status find_bad(const spmv_group_matrix *m, const struct group_square *b, int64_t *bad)
 {
     const spmv_csr *a = &b->view;
     int64_t first = a->rows;
@@ -126,7 +118,7 @@ static double diagonal_of(const spmv_group_matrix *m, int64_t row)
 
 /* SPMV_ERROR_NOT_POSITIVE names the row of the whole matrix; the preconditioner would name that of
  * this rank. */
-static spmv_status check_diagonal(spmv_group_matrix *m, const struct block *b, const char *name)
+static spmv_status check_diagonal(spmv_group_matrix *m, const struct group_square *b, const char *name)
 {
     spmv_status st = SPMV_OK;
     int64_t row = 0;
@@ -170,33 +162,78 @@ static bool all_fail_alike(spmv_status st)
     return spmv_status_class(st) >= 7 && st != SPMV_CANCELLED;
 }
 
-/* chebyshev and amg are of the whole matrix, so all ranks make them together. The others each rank makes of its
- * block. */
-static spmv_status create_named(spmv_group_matrix *m, const char *name, const spmv_preconditioner_options *options,
-                                spmv_preconditioner **precond)
+/* The preconditioner that this rank makes of its block. */
+static spmv_status create_of_block(spmv_group_matrix *m, enum precond_for purpose, const char *name,
+                                   const spmv_csr *block, const spmv_preconditioner_options *o,
+                                   spmv_preconditioner **precond)
 {
     spmv_status st = SPMV_OK;
-    struct block b = {.row_ptr = NULL};
+    struct equivalent e = {.row_ptr = NULL};
+    const spmv_csr *a = block;
+    if (type_is_complex(m->type)) {
+        TRY(equivalent_make(m->ctx, block, &e));
+        a = &e.a;
+    }
+    st = purpose == PRECOND_FOR_UNSYMMETRIC ? solver_make_unsymmetric(m->ctx, name, a, o, precond)
+                                            : spmv_preconditioner_create(m->ctx, name, a, o, precond);
+done:
+    equivalent_free(&e);
+    return st;
+}
+
+/* chebyshev and amg are of the whole matrix, so all ranks make them together. The others each rank makes of its
+ * block. */
+static spmv_status create_named(spmv_group_matrix *m, enum precond_for purpose, const char *name,
+                                const spmv_preconditioner_options *options, spmv_preconditioner **precond)
+{
+    spmv_status st = SPMV_OK;
+    struct group_square b = {.row_ptr = NULL};
     spmv_preconditioner_options o = *options;
     const bool together = strcmp(name, "chebyshev") == 0 || strcmp(name, "amg") == 0;
-    o.type = m->type;
+    const bool complex = type_is_complex(m->type);
+    o.type = type_part(m->type);
     o.plan = together ? m->plan : NULL;
-    st = make_block(m, needs_diagonal(name), &b);
-    if (st == SPMV_OK && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name))
+    if (complex && together)
+        st = context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                          "preconditioner %s: not of complex matrices on ranks: take jacobi, or one of each rank's own "
+                          "block such as ilu0",
+                          name);
+    if (st == SPMV_OK)
+        st = group_square_make(m, needs_diagonal(name), &b);
+    if (st == SPMV_OK && !complex && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name) &&
+        (together || purpose != PRECOND_FOR_UNSYMMETRIC))
         st = check_diagonal(m, &b, name);
     if (st == SPMV_OK && !together)
-        st = spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond);
+        st = create_of_block(m, purpose, name, &b.view, &o, precond);
     TRY(group_agree_on(m->group, st, "another preconditioner", group_mix(0, name, strlen(name))));
     if (together) {
         st = spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond);
         m->group->settled = all_fail_alike(st);
     }
 done:
-    release_block(m->ctx, &b);
+    group_square_release(m->ctx, &b);
     return st;
 }
 
-/* The kind that is chosen without ranks, by the same facts, or the first after it that can be made. */
+/* The chosen one, or the first after it that can be made. */
+static spmv_status create_first(spmv_group_matrix *m, enum precond_for purpose, struct precond_choice *choice,
+                                const spmv_preconditioner_options *options, spmv_preconditioner **precond)
+{
+    spmv_status st = SPMV_OK;
+    do {
+        m->group->settled = false;
+        spmv_preconditioner_destroy(*precond); /* another rank could not make its own */
+        *precond = NULL;
+        st = create_named(m, purpose, choice->name, options, precond);
+    } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, choice));
+    if (st == SPMV_OK) {
+        snprintf((*precond)->why, sizeof(*precond)->why, "%s", choice->why);
+        m->ctx->error[0] = '\0'; /* what it fell back from is no failure */
+    }
+    return st;
+}
+
+/* The kind that is chosen without ranks, by the same facts. */
 static spmv_status create_chosen(spmv_group_matrix *m, const spmv_preconditioner_options *options,
                                  spmv_preconditioner **precond)
 {
@@ -211,16 +248,20 @@ static spmv_status create_chosen(spmv_group_matrix *m, const spmv_preconditioner
     source.bad = facts.bad;
     source.bad_value = facts.bad_value;
     TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, &source, &choice));
-    do {
-        m->group->settled = false;
-        st = create_named(m, choice.name, options, precond);
-    } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, &choice));
-    if (st == SPMV_OK) {
-        snprintf((*precond)->why, sizeof(*precond)->why, "%s", choice.why);
-        m->ctx->error[0] = '\0'; /* what it fell back from is no failure */
-    }
+    st = create_first(m, PRECOND_FOR_CG, &choice, options, precond);
 done:
     return st;
+}
+
+/* jacobi or none: of the whole matrix, without facts of it. */
+static spmv_status create_simple(spmv_group_matrix *m, enum precond_for purpose,
+                                 const spmv_preconditioner_options *options, spmv_preconditioner **precond)
+{
+    struct precond_choice choice = {.purpose = purpose, .name = "jacobi"};
+    snprintf(choice.why, sizeof choice.why, "%s",
+             purpose == PRECOND_FOR_MINRES ? "minres needs a positive definite one, and the diagonal is positive"
+                                           : "on ranks, the one whose iterations do not depend on their number");
+    return create_first(m, purpose, &choice, options, precond);
 }
 
 /* The options that ranks support. */
@@ -245,8 +286,8 @@ static uint64_t numbers_of_options(const spmv_preconditioner_options *o)
     return group_mix(group_mix(0, numbers, sizeof numbers), smoother, strlen(smoother));
 }
 
-static spmv_status create_precond(spmv_group_matrix *m, const char *name, const spmv_preconditioner_options *options,
-                                  spmv_preconditioner **precond)
+spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, const char *name,
+                               const spmv_preconditioner_options *options, spmv_preconditioner **precond)
 {
     spmv_status st = check_square(m);
     spmv_preconditioner_options o;
@@ -257,7 +298,13 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, const 
     if (st == SPMV_OK)
         st = check_options(m, &o);
     TRY(group_agree_on(m->group, st, "other options of a preconditioner", numbers_of_options(&o)));
-    st = choice_is_auto(name) ? create_chosen(m, &o, precond) : create_named(m, name, &o, precond);
+    m->group->settled = false;
+    if (!choice_is_auto(name))
+        st = create_named(m, purpose, name, &o, precond);
+    else if (purpose == PRECOND_FOR_CG && !type_is_complex(m->type))
+        st = create_chosen(m, &o, precond);
+    else
+        st = create_simple(m, purpose, &o, precond);
 done:
     return st;
 }
@@ -270,7 +317,7 @@ spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *m, const ch
         return context_need(m != NULL ? m->ctx : NULL, "spmv_group_preconditioner_create", "precond", precond);
     *precond = NULL;
     group_begin(m->group);
-    const spmv_status st = create_precond(m, name, options, precond);
+    const spmv_status st = group_precond_make(m, PRECOND_FOR_CG, name, options, precond);
     if (st != SPMV_OK) {
         char why[1024];
         snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
@@ -288,27 +335,66 @@ spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *n
 
 /* ------------------------------------------------------------- the solve */
 
-/* The callback of rank 0, and each rank's function that cancels: all ranks learn what they return, so
- * all stop after the same iteration. */
-struct callback {
-    spmv_group *group;
-    spmv_cg_fn on_iteration; /* NULL: none */
-    spmv_cancel_fn cancel;   /* NULL: none */
-    void *user, *cancel_user;
-    int64_t *stops; /* of each rank */
-    bool stopped;
-    spmv_status failed;
-};
-
 static int ask_all(int64_t iteration, double residual, void *user)
 {
-    struct callback *c = user;
+    struct group_callback *c = user;
     const bool stops = c->on_iteration != NULL && c->on_iteration(iteration, residual, c->user) != 0;
     const int64_t own = stops || (c->cancel != NULL && c->cancel(c->cancel_user) != 0);
     c->failed = group_gather_equal(c->group, &own, c->stops, sizeof own);
     for (int r = 0; r < c->group->transport.ranks && c->failed == SPMV_OK; r++)
         c->stopped = c->stopped || c->stops[r] != 0;
     return c->failed != SPMV_OK || c->stopped;
+}
+
+/* After a solve that all ranks end with SPMV_ERROR_NOT_FINITE: the rank that has the number which is not
+ * finite names it (not_finite.c), and the others take its message. Together. */
+static spmv_status share_name(spmv_group *group)
+{
+    char kept[1024];
+    snprintf(kept, sizeof kept, "%s", spmv_last_error(group->ctx));
+    const spmv_status own = strstr(kept, " in row ") != NULL ? SPMV_ERROR_NOT_FINITE : SPMV_OK;
+    const spmv_status st = group_agree_on(group, own, "the name of a number that is not finite", 0);
+    return st == SPMV_OK ? context_fail(group->ctx, SPMV_ERROR_NOT_FINITE, "%s", kept) : st;
+}
+
+spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
+                              struct group_callback *callback)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group *const group = m->group;
+    bool asks = false; /* of some rank */
+    *callback = (struct group_callback){.group = group,
+                                        .on_iteration = group->transport.rank == 0 ? on_iteration : NULL,
+                                        .user = user,
+                                        .cancel = m->ctx->cancel,
+                                        .cancel_user = m->ctx->cancel_user};
+    const int64_t own = callback->on_iteration != NULL || callback->cancel != NULL;
+    TRY(host_alloc(m->ctx, group->transport.ranks * (int64_t)sizeof *callback->stops, what, (void **)&callback->stops));
+    TRY(group_gather_equal(group, &own, callback->stops, sizeof own));
+    for (int r = 0; r < group->transport.ranks; r++)
+        asks = asks || callback->stops[r] != 0;
+    callback->tell = asks ? ask_all : NULL;
+    if (m->own.rows > 0)
+        TRY(group_copy(m, x, m->x, m->own.rows));
+    m->ctx->cancel = NULL; /* ask_all asks it: a rank must not stop alone */
+done:
+    return st;
+}
+
+spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_callback *callback, spmv_status st)
+{
+    spmv_group *const group = m->group;
+    m->ctx->cancel = callback->cancel;
+    if (callback->failed != SPMV_OK)
+        st = callback->failed;
+    else if (st == SPMV_ERROR_NOT_FINITE)
+        st = share_name(group);
+    group->settled = callback->failed == SPMV_OK && (st == SPMV_CANCELLED ? callback->stopped : all_fail_alike(st));
+    if ((st == SPMV_OK || group->settled) && m->own.rows > 0) {
+        const spmv_status copied = group_copy(m, m->x, x, m->own.rows);
+        st = copied != SPMV_OK ? copied : st;
+    }
+    return st;
 }
 
 /* The rungs for several ranks: those of struct cg_rung with for_ranks, as far as the exchange
@@ -364,53 +450,21 @@ static uint64_t numbers_of(const spmv_cg_options *o)
     return group_mix(numbers, rung, strlen(rung));
 }
 
-/* After a solve that all ranks end with SPMV_ERROR_NOT_FINITE: the rank that has the number which is not
- * finite names it (not_finite.c), and the others take its message. Together. */
-static spmv_status share_name(spmv_group *group)
-{
-    char kept[1024];
-    snprintf(kept, sizeof kept, "%s", spmv_last_error(group->ctx));
-    const spmv_status own = strstr(kept, " in row ") != NULL ? SPMV_ERROR_NOT_FINITE : SPMV_OK;
-    const spmv_status st = group_agree_on(group, own, "the name of a number that is not finite", 0);
-    return st == SPMV_OK ? context_fail(group->ctx, SPMV_ERROR_NOT_FINITE, "%s", kept) : st;
-}
-
 static spmv_status solve(spmv_group_matrix *m, const void *b, void *x, const spmv_cg_options *options,
                          spmv_cg_result *result, size_t size)
 {
     spmv_status st = SPMV_OK;
-    spmv_group *group = m->group;
+    struct group_callback callback = {.stops = NULL};
     spmv_cg_options o;
-    struct callback callback = {.group = group, .cancel = m->ctx->cancel, .cancel_user = m->ctx->cancel_user};
-    bool asks = false; /* of some rank */
     spmv_cg_options_init(&o, sizeof o);
     spmv_status ready = options_take(m->ctx, "cg", &o, sizeof o, options);
     if (ready == SPMV_OK)
         ready = check(m, b, x, &o);
-    TRY(group_agree_on(group, ready, "other options", numbers_of(&o)));
-    callback.on_iteration = group->transport.rank == 0 ? o.on_iteration : NULL;
-    callback.user = o.user;
-    const int64_t own = callback.on_iteration != NULL || callback.cancel != NULL;
-    TRY(host_alloc(m->ctx, group->transport.ranks * (int64_t)sizeof *callback.stops, what, (void **)&callback.stops));
-    TRY(group_gather_equal(group, &own, callback.stops, sizeof own));
-    for (int r = 0; r < group->transport.ranks; r++)
-        asks = asks || callback.stops[r] != 0;
-    o.on_iteration = asks ? ask_all : NULL;
+    TRY(group_agree_on(m->group, ready, "other options", numbers_of(&o)));
+    TRY(group_solve_begin(m, x, o.on_iteration, o.user, &callback));
+    o.on_iteration = callback.tell;
     o.user = &callback;
-    if (m->own.rows > 0)
-        TRY(spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, m->own.rows));
-    m->ctx->cancel = NULL; /* ask_all asks it: a rank must not stop alone */
-    st = spmv_cg(m->plan, b, m->x, &o, result, size);
-    m->ctx->cancel = callback.cancel;
-    if (callback.failed != SPMV_OK)
-        st = callback.failed;
-    else if (st == SPMV_ERROR_NOT_FINITE)
-        st = share_name(group);
-    group->settled = callback.failed == SPMV_OK && (st == SPMV_CANCELLED ? callback.stopped : all_fail_alike(st));
-    if ((st == SPMV_OK || group->settled) && m->own.rows > 0) {
-        const spmv_status copied = spmv_map(m->ctx, SPMV_MAP_COPY, m->type, m->x, x, m->own.rows);
-        st = copied != SPMV_OK ? copied : st;
-    }
+    st = group_solve_end(m, x, &callback, spmv_cg(m->plan, b, m->x, &o, result, size));
 done:
     host_free(callback.stops);
     return st;

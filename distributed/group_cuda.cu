@@ -18,13 +18,13 @@ enum { THREADS = 256 };
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    chunk_dots(const int64_t *chunk, int64_t chunks, const T *a, const T *b, T *parts)
+    chunk_dots(const int64_t *chunk, int64_t chunks, int of, const T *a, const T *b, T *parts)
 {
     __shared__ T sums[THREADS];
     const int me = threadIdx.x;
     for (int64_t c = blockIdx.x; c < chunks; c += gridDim.x) {
         T sum = 0;
-        for (int64_t i = chunk[c] + me; i < chunk[c + 1]; i += THREADS)
+        for (int64_t i = of * chunk[c] + me; i < of * chunk[c + 1]; i += THREADS)
             sum += a[i] * b[i];
         sums[me] = sum;
         for (int half = THREADS / 2; half > 0; half /= 2) {
@@ -41,12 +41,12 @@ __global__ void __launch_bounds__(THREADS)
 } // namespace
 
 extern "C" spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,
-                                             const void *a, const void *b, void *parts)
+                                             int of, const void *a, const void *b, void *parts)
 {
     return on_device(ctx, [&] {
         return with_zero(ctx, "spmv_group", type, [&](auto zero) {
             using T = decltype(zero);
-            return launch(ctx, "group chunk dots", (unsigned)chunks, THREADS, chunk_dots<T>, chunk, chunks,
+            return launch(ctx, "group chunk dots", (unsigned)chunks, THREADS, chunk_dots<T>, chunk, chunks, of,
                           (const T *)a, (const T *)b, (T *)parts);
         });
     });

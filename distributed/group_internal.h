@@ -5,11 +5,14 @@
 #define GROUP_INTERNAL_H
 
 #include <spmv/group.h>
+#include <spmv/primitives.h>
 
+#include "core/reals.h"
 #include "distributed/exchange.h"
 #include "distributed/group_rows.h"
 #include "distributed/transport.h"
 #include "product/plan_internal.h"
+#include "solvers/precond/precond_internal.h"
 
 struct spmv_group {
     spmv_context *ctx;
@@ -20,6 +23,17 @@ struct spmv_group {
     int64_t *offset;         /* ranks + 1: for gathers */
     struct group_word *word; /* ranks: what they say in an agreement */
 };
+
+/* The square block of a rank's own rows and columns, or only its diagonal (group_cg.c). */
+struct group_square {
+    struct group_arrays arrays; /* on cuda: in the context's memory */
+    int64_t *row_ptr;
+    int32_t *col;
+    void *val;
+    spmv_csr view;
+};
+spmv_status group_square_make(spmv_group_matrix *m, bool diagonal, struct group_square *b);
+void group_square_release(spmv_context *ctx, struct group_square *b);
 
 /* The elements of vectors that ranks exchange for a product. */
 struct halo {
@@ -69,6 +83,7 @@ struct spmv_group_matrix {
     /* sums: the parts of this rank (PLAN_SUMS for each chunk), those of all ranks, one sum's parts
      * in order */
     void *parts, *all_parts, *fold;
+    int most_sums; /* for which there is room */
     /* on cuda, in the context's memory: the parts of EXCHANGE_SUMS sums; chunk */
     void *context_parts;
     int64_t *context_chunk;
@@ -81,6 +96,49 @@ struct spmv_group_matrix {
     double seconds; /* in exchanges */
     char note[256];
 };
+
+/* Together: makes a preconditioner for the rows of this rank, for the purpose, between group_begin and group_end
+ * (group_cg.c). */
+spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, const char *name,
+                               const spmv_preconditioner_options *options, spmv_preconditioner **precond);
+
+/* Together: the same of the whole matrix, by each rank alike (group_whole.c). */
+spmv_status group_precond_whole(spmv_group_matrix *m, enum precond_for purpose, const char *name,
+                                const spmv_preconditioner_options *options, spmv_preconditioner **made);
+#define GROUP_ALIKE "of the whole matrix, on each rank alike" /* begins its layout */
+
+/* This rank's rows, or those of -A, in host memory, with the columns of the whole matrix (group_solver.c). */
+struct group_own_rows {
+    spmv_csr view;
+    int32_t *col;
+    void *val;
+};
+spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_own_rows *rows);
+void group_own_rows_release(struct group_own_rows *rows);
+
+/* The callback of rank 0, and each rank's function that cancels: all ranks learn what they return, so
+ * all stop after the same iteration. */
+struct group_callback {
+    spmv_group *group;
+    spmv_cg_fn tell;         /* for the solve, with this struct; NULL: nobody asks */
+    spmv_cg_fn on_iteration; /* NULL: none */
+    spmv_cancel_fn cancel;   /* NULL: none */
+    void *user, *cancel_user;
+    int64_t *stops; /* of each rank; host_free */
+    bool stopped;
+    spmv_status failed;
+};
+
+/* A copy of n elements of a vector in the context's memory. */
+static inline spmv_status group_copy(const spmv_group_matrix *m, const void *from, void *to, int64_t n)
+{
+    return spmv_map(m->ctx, SPMV_MAP_COPY, type_part(m->type), from, to, n * type_parts(m->type));
+}
+
+/* Together: what comes before a solve with m->x, and after it, which ended with st. */
+spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
+                              struct group_callback *callback);
+spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_callback *callback, spmv_status st);
 
 /* A function that ranks call together begins and ends with these. A failure that the ranks have not
  * agreed on breaks the group. */
@@ -139,9 +197,9 @@ spmv_status group_fetch_finish(void *matrix, void *x);
 /* What a hierarchy of matrices needs of the ranks (group_levels.c). */
 extern const struct rank_tools group_rank_tools;
 
-/* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows
- * in the context's memory. */
-spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,
+/* parts[c] = the sum of a_i b_i over the rows i of chunk c, each of which has `of` numbers, on the device;
+ * chunk: chunks + 1 rows in the context's memory. */
+spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks, int of,
                                   const void *a, const void *b, void *parts) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

@@ -37,7 +37,7 @@ done:
 /* Copies n elements within the context's memory. */
 static spmv_status copy(spmv_context *ctx, const void *from, int64_t size, int64_t n, void *to)
 {
-    return n > 0 ? spmv_map(ctx, SPMV_MAP_COPY, size == 4 ? SPMV_I32 : SPMV_I64, from, to, n) : SPMV_OK;
+    return n > 0 ? spmv_map(ctx, SPMV_MAP_COPY, SPMV_I32, from, to, n * (size / 4)) : SPMV_OK;
 }
 
 /* From host memory to place `first` of an array in the context's memory. */

@@ -139,6 +139,9 @@ extern "C" spmv_status group_split_fill_cuda(spmv_context *ctx, const struct gro
 {
     return on_device(ctx, [&] {
         return launch(ctx, "group columns", grid_for(s->own.rows, block_threads), block_threads,
-                      spmv_type_size(s->own.type) == 4 ? split_fill<int32_t> : split_fill<int64_t>, *s);
+                      spmv_type_size(s->own.type) == 4   ? split_fill<int32_t>
+                      : spmv_type_size(s->own.type) == 8 ? split_fill<int64_t>
+                                                         : split_fill<spmv_c128>,
+                      *s);
     });
 }

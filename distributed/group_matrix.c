@@ -579,7 +579,7 @@ static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_optio
     const int rank = m->group->transport.rank;
     const int64_t own_cols = m->col_of_rank[rank + 1] - m->col_of_rank[rank];
     spmv_plan_options_init(&plan, sizeof plan);
-    plan.type = o->type;
+    plan.type = !m->pattern && type_is_complex(m->own.type) ? m->own.type : o->type;
     plan.method = m->method != NULL ? m->method : o->method;
     plan.compression = o->compression;
     m->own.cols = h->room + own_cols + h->after;
@@ -592,12 +592,11 @@ static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_optio
     TRY(plan_create_for_rank(m->ctx, &view, &plan, &m->ranks, &m->plan));
     TRY(spmv_plan_describe(m->plan, &info, sizeof info));
     m->type = info.type;
-    if (type_is_complex(m->type))
-        TRY(context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_matrix_create: complex types are not supported"));
     const int64_t size = (int64_t)spmv_type_size(m->type);
     TRY(spmv_alloc(m->ctx, max_i64(1, m->own.cols) * size, &m->x_at));
     if (h->room > 0) /* no rank sends those that only align, but all are copied to the host */
-        TRY(spmv_map_index(m->ctx, m->type, &(const double){0}, NULL, m->x_at, h->room));
+        TRY(spmv_map_index(m->ctx, type_part(m->type), &(const double){0}, NULL, m->x_at,
+                           h->room * type_parts(m->type)));
     m->x = (char *)m->x_at + h->room * size;
     TRY(group_halo_buffers(m));
     TRY(group_sums_prepare(m));
@@ -773,7 +772,7 @@ static spmv_status make_room_for(spmv_group_matrix *m, const void *x, const void
 {
     const bool alone = m->halo.room == 0 && m->halo.after == 0 && x != NULL;
     *in_room = alone ? x : m->x;
-    return alone || own_cols(m) == 0 ? SPMV_OK : spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, own_cols(m));
+    return alone || own_cols(m) == 0 ? SPMV_OK : group_copy(m, x, m->x, own_cols(m));
 }
 
 /* The first product loads kernels. After it those of the ranks may wait for each other. */
@@ -809,16 +808,17 @@ spmv_status spmv_group_apply(spmv_group_matrix *m, const void *host_alpha, const
 static spmv_status dot(spmv_group_matrix *m, const void *a, const void *b, void *host_dot)
 {
     spmv_status st = check_vector(m, "spmv_group_dot", "a", a, m->own.rows);
+    const int64_t size = (int64_t)spmv_type_size(type_part(m->type));
     void *cell = NULL;
     if (st == SPMV_OK)
         st = check_vector(m, "spmv_group_dot", "b", b, m->own.rows);
     if (st == SPMV_OK)
         st = check_vector(m, "spmv_group_dot", "host_dot", host_dot, 1);
     if (st == SPMV_OK)
-        st = context_lend(m->ctx, (int64_t)spmv_type_size(m->type), &cell);
+        st = context_lend(m->ctx, size, &cell);
     TRY(spmv_group_agree(m->group, st));
     TRY(group_dot_in_context(m, m->type, a, b, cell));
-    TRY(spmv_download(m->ctx, cell, host_dot, (int64_t)spmv_type_size(m->type)));
+    TRY(spmv_download(m->ctx, cell, host_dot, size));
 done:
     context_take_back(m->ctx, cell);
     return st;
@@ -877,7 +877,7 @@ static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const v
         st = check_vector(m, "spmv_group_verify", "reference", reference, 1);
     TRY(spmv_group_agree(m->group, st));
     if (own_cols(m) > 0)
-        TRY(spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, own_cols(m)));
+        TRY(group_copy(m, x, m->x, own_cols(m)));
     TRY(group_fetch_start(m, m->x));
     TRY(group_fetch_finish(m, m->x));
     st = to_host(m, m->x_at, m->own.cols, &host_x, &copy[0]);

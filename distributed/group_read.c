@@ -333,10 +333,6 @@ static spmv_status read_coordinates(struct reading *r, spmv_matrix **matrix, int
 {
     spmv_status st = SPMV_OK;
     int64_t repeats[2] = {0, 0};
-    if (type_is_complex(r->a.type)) {
-        r->group->settled = true;
-        TRY(context_fail(r->group->ctx, SPMV_ERROR_UNSUPPORTED, "complex matrices are not supported on several ranks"));
-    }
     st = host_alloc(r->group->ctx, ranks_of(r) * (int64_t)sizeof *r->share, what, (void **)&r->share);
     if (st == SPMV_OK)
         st = begin_entries(r);
@@ -456,9 +452,6 @@ static spmv_status lead(struct reading *r, spmv_matrix **matrix, spmv_read_info 
     *own = matrix_read_shared(r->group->ctx, r->path, r->options, &sharing, matrix, info, sizeof *info);
     if (r->together != SPMV_OK || r->shared)
         return r->together;
-    if (*own == SPMV_OK && type_is_complex((*matrix)->type))
-        *own =
-            context_fail(r->group->ctx, SPMV_ERROR_UNSUPPORTED, "complex matrices are not supported on several ranks");
     r->a = (struct announcement){.word = READ_ALONE};
     return announce(r);
 }

@@ -140,6 +140,9 @@ spmv_status fill(spmv_context *ctx, const spmv_csr *a, group_block b, const int6
     if (spmv_type_size(a->type) == 4)
         return launch(ctx, "group block", grid, block_threads, fill_block<Offset, int32_t>, row_ptr, a->col,
                       (const int32_t *)a->val, b, offsets, col, (int32_t *)val);
+    if (spmv_type_size(a->type) == 16)
+        return launch(ctx, "group block", grid, block_threads, fill_block<Offset, spmv_c128>, row_ptr, a->col,
+                      (const spmv_c128 *)a->val, b, offsets, col, (spmv_c128 *)val);
     return launch(ctx, "group block", grid, block_threads, fill_block<Offset, int64_t>, row_ptr, a->col,
                   (const int64_t *)a->val, b, offsets, col, (int64_t *)val);
 }

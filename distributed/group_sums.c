@@ -24,6 +24,7 @@ spmv_status group_sums_prepare(spmv_group_matrix *m)
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks;
     const int64_t own = PLAN_SUMS * m->ranks.chunks * 8, all = PLAN_SUMS * m->all_chunks * 8;
+    m->most_sums = PLAN_SUMS;
     TRY(host_alloc(m->ctx, own, "a matrix of a group", &m->parts));
     TRY(host_alloc(m->ctx, all, "a matrix of a group", &m->all_parts));
     TRY(host_alloc(m->ctx, m->all_chunks * 8, "a matrix of a group", &m->fold));
@@ -40,6 +41,25 @@ done:
     return st;
 }
 
+/* Room for the parts of so many sums, of f64. */
+static spmv_status need_room(spmv_group_matrix *m, int count)
+{
+    if (count <= m->most_sums)
+        return SPMV_OK;
+    void *parts = NULL, *all = NULL;
+    spmv_status st = SPMV_OK;
+    TRY(host_alloc(m->ctx, count * m->ranks.chunks * 8, "sums of a group", &parts));
+    TRY(host_alloc(m->ctx, count * m->all_chunks * 8, "sums of a group", &all));
+    host_free_all(m->parts, m->all_parts);
+    m->parts = parts;
+    m->all_parts = all;
+    m->most_sums = count;
+    parts = NULL;
+done:
+    host_free(parts);
+    return st;
+}
+
 spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t stride, int count, void *sums)
 {
     static void (*const fold[SPMV_TYPE_LIMIT])(void *, int64_t, void *) = REAL_TABLE(fold);
@@ -48,6 +68,7 @@ spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t s
     const int ranks = m->group->transport.ranks;
     const int64_t size = size_of(type), chunks = m->ranks.chunks;
     const double begin = monotonic_seconds();
+    TRY(need_room(m, count));
     for (int v = 0; v < count && stride != chunks && chunks > 0; v++)
         memcpy((char *)m->parts + v * chunks * size, (const char *)parts + v * stride * size, (size_t)(chunks * size));
     for (int r = 0; r <= ranks; r++)
@@ -68,42 +89,44 @@ done:
 }
 
 /* *dot = a'b without copies to the host. */
-static spmv_status dot_on_device(spmv_group_matrix *m, spmv_type type, const void *a, const void *b, void *dot)
+static spmv_status dot_on_device(spmv_group_matrix *m, spmv_type type, int of, const void *a, const void *b, void *dot)
 {
     spmv_status st = SPMV_OK;
     if (m->ranks.chunks > 0)
-        TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, a, b, m->context_parts));
+        TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, of, a, b, m->context_parts));
     TRY(exchange_sum(m, type, m->context_parts, 1, 0, dot));
 done:
     return st;
 }
 
-/* The parts of a'b of this rank's chunks, to m->parts. */
-static spmv_status chunk_dots(const spmv_group_matrix *m, spmv_type type, const void *a, const void *b)
+/* The parts of a'b of this rank's chunks, to m->parts. of: numbers in each element. */
+static spmv_status chunk_dots(const spmv_group_matrix *m, spmv_type type, int of, const void *a, const void *b)
 {
-    static void (*const run[SPMV_TYPE_LIMIT])(const spmv_group_matrix *, const void *, const void *, void *) =
+    static void (*const run[SPMV_TYPE_LIMIT])(const spmv_group_matrix *, int, const void *, const void *, void *) =
         REAL_TABLE(chunk_dots);
     if (context_on_device(m->ctx)) {
         spmv_status st = SPMV_OK;
         if (m->ranks.chunks == 0)
             return SPMV_OK;
-        TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, a, b, m->context_parts));
+        TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, of, a, b, m->context_parts));
         TRY(spmv_download(m->ctx, m->context_parts, m->parts, m->ranks.chunks * size_of(type)));
     done:
         return st;
     }
-    run[type](m, a, b, m->parts);
+    run[type](m, of, a, b, m->parts);
     return SPMV_OK;
 }
 
-spmv_status group_dot_in_context(void *matrix, spmv_type type, const void *a, const void *b, void *dot)
+spmv_status group_dot_in_context(void *matrix, spmv_type elements, const void *a, const void *b, void *dot)
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
+    const spmv_type type = type_part(elements);
+    const int of = type_parts(elements);
     union real sum;
     if (m->exchange.kind != NULL)
-        return dot_on_device(m, type, a, b, dot);
-    TRY(chunk_dots(m, type, a, b));
+        return dot_on_device(m, type, of, a, b, dot);
+    TRY(chunk_dots(m, type, of, a, b));
     TRY(group_sum(m, type, m->parts, m->ranks.chunks, 1, &sum));
     TRY(spmv_upload(m->ctx, &sum, dot, size_of(type)));
 done:

@@ -37,14 +37,14 @@ static T TYPED(chunk_dot_ref)(const T *a, const T *b, int64_t n)
     return (T)sum;
 }
 
-static void TYPED(chunk_dots)(const spmv_group_matrix *m, const void *left, const void *right, void *to)
+static void TYPED(chunk_dots)(const spmv_group_matrix *m, int of, const void *left, const void *right, void *to)
 {
     const T *a = left, *b = right;
     T *parts = to;
     const bool ref = spmv_context_backend(m->ctx) == SPMV_BACKEND_REF;
 #pragma omp parallel for num_threads(team_threads(m->ctx, m->own.rows, TEAM_WORTH_AWAKE)) schedule(static)
     for (int64_t c = 0; c < m->ranks.chunks; c++) {
-        const int64_t first = m->chunk[c], n = m->chunk[c + 1] - first;
+        const int64_t first = of * m->chunk[c], n = of * m->chunk[c + 1] - first;
         parts[c] = ref ? TYPED(chunk_dot_ref)(a + first, b + first, n) : TYPED(chunk_dot)(a + first, b + first, n);
     }
 }

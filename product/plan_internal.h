@@ -73,7 +73,8 @@ struct plan_ranks {
      * number v * stride + c. Both are of the type, in host memory. */
     spmv_status (*sum)(void *self, spmv_type type, const void *parts, int64_t stride, int count, void *sums);
 
-    /* Together: *dot = a'b over all rows, a number of the type in the context's memory. */
+    /* Together: *dot = a'b over all rows, a number of the type in the context's memory. Of complex vectors the real
+     * part, a real number. */
     spmv_status (*dot)(void *self, spmv_type type, const void *a, const void *b, void *dot);
 
     /* Together: replaces *value by the largest of all ranks. */

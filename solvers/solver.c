@@ -363,6 +363,79 @@ done:
     return st;
 }
 
+/* ------------------------------------------------------------- ranks */
+
+static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *o, const struct krylov_solver **solver)
+{
+    spmv_status st = check_ranges(ctx, o);
+    if (st == SPMV_OK)
+        st = solver_find(ctx, o->solver, solver);
+    if (st != SPMV_OK)
+        return st;
+    const char *const refused = *solver == &krylov_direct ? "the solver direct"
+                                : o->inner != 0           ? "the option inner"
+                                : o->vectors != 1         ? "several right-hand sides"
+                                : o->own_precond != NULL  ? "the option own_precond"
+                                : o->plan != NULL         ? "the option plan"
+                                : o->on_iterate != NULL   ? "the option on_iterate"
+                                                          : NULL;
+    if (refused != NULL)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_solver_create: not on ranks: %s", refused);
+    const bool of_cg = !choice_is_auto(o->rung);
+    const struct krylov_solver *const sure = *solver == NULL && of_cg ? &krylov_cg : *solver;
+    if (precond_is_unsymmetric(o->precond) && sure != NULL && sure->symmetric)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_group_solver_create: the preconditioner %s is not symmetric: %s cannot use it",
+                            o->precond, sure->name);
+    if (of_cg && sure != &krylov_cg)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_group_solver_create: the option rung is for the solver cg, not %s", sure->name);
+    return SPMV_OK;
+}
+
+static spmv_status prepare_for_rank(spmv_solver *s, const spmv_solver_options *options)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver_options o;
+    const struct krylov_solver *solver = NULL;
+    spmv_solver_options_init(&o, sizeof o);
+    TRY(options_take(s->ctx, "solver", &o, sizeof o, options));
+    TRY(check_for_rank(s->ctx, &o, &solver));
+    o.type = s->plan->type;
+    TRY(take_options(s, &o));
+    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
+    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
+done:
+    return st;
+}
+
+spmv_status solver_create_for_rank(spmv_plan *plan, const struct solver_ranks *ranks,
+                                   const spmv_solver_options *options, spmv_solver **solver)
+{
+    const double begin = monotonic_seconds();
+    spmv_status st = SPMV_OK;
+    spmv_solver *s = NULL;
+    TRY(host_alloc(plan->ctx, sizeof *s, "a solver", (void **)&s));
+    memset(s, 0, sizeof *s);
+    s->ctx = plan->ctx;
+    s->plan = plan;
+    s->borrows_plan = true;
+    s->ranks = ranks;
+    s->a = plan->a;
+    st = prepare_for_rank(s, options);
+    TRY(ranks->agree(ranks->self, st));
+    TRY(choose(s, false));
+    TRY(make_rest(s));
+    s->seconds = monotonic_seconds() - begin;
+done:
+    if (st != SPMV_OK) {
+        spmv_solver_destroy(s);
+        s = NULL;
+    }
+    *solver = s;
+    return st;
+}
+
 spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
                                spmv_solver **solver)
 {
@@ -418,6 +491,9 @@ static spmv_status update_values(spmv_solver *s, const void *values)
     spmv_status st = object_free_of_calls(ctx, &s->use, "spmv_solver_update_values", "solver");
     if (st != SPMV_OK)
         return st;
+    if (s->ranks != NULL)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_update_values: the solver is one of several ranks");
     if (s->a.val == NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_update_values: a pattern has no values");
     if (s->options.plan != NULL)

@@ -506,6 +506,25 @@ done:
     return st;
 }
 
+/* Of several ranks: a row that is wrong is a failure. */
+static spmv_status check_on_ranks(spmv_solver *s, const void *b, void *x, spmv_status ended)
+{
+    spmv_cg_result *const result = s->results;
+    struct backward_error *const error = s->errors;
+    char ending[512];
+    if (!has_x(ended))
+        return ended;
+    snprintf(ending, sizeof ending, "%s", spmv_last_error(s->ctx));
+    const double bound = backward_error_bound(s->plan->type, result->tolerance, result->norm_b);
+    const spmv_status st = backward_error_of_ranks(s->plan, b, x, bound, error);
+    if (st != SPMV_OK)
+        return st;
+    result->status = ended != SPMV_OK        ? context_fail(s->ctx, ended, "%s", ending)
+                     : error->omega <= bound ? SPMV_OK
+                                             : fail_row(s, error, bound);
+    return result->status;
+}
+
 spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended)
 {
     spmv_status st = SPMV_OK, worst = SPMV_OK;
@@ -514,6 +533,8 @@ spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_statu
     void *all_b = NULL, *all_x = NULL;
     double *bounds = NULL;
     char ending[512], sentence[512] = "";
+    if (s->ranks != NULL)
+        return check_on_ranks(s, b, x, ended);
     if (!has_x(ended))
         return ended;
     snprintf(ending, sizeof ending, "%s", spmv_last_error(s->ctx));

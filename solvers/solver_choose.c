@@ -68,6 +68,8 @@ static spmv_status extreme_diagonal(const spmv_solver *s, spmv_op which, double 
     const spmv_type type = s->a.val != NULL ? s->a.type : SPMV_F64;
     const int64_t size = (int64_t)spmv_type_size(type);
     void *diagonal = NULL, *one = NULL;
+    if (s->ranks != NULL)
+        return s->ranks->extreme(s->ranks->self, which, extreme);
     union real host;
     TRY(context_lend(s->ctx, s->a.rows * size, &diagonal));
     TRY(context_lend(s->ctx, s->a.rows * size, &one));
@@ -86,7 +88,7 @@ spmv_status solver_look_at_signs(spmv_solver *s)
     spmv_status st = SPMV_OK;
     double largest = 0;
     s->negates = false;
-    if (s->a.val == NULL || s->a.rows == 0 || type_is_complex(s->a.type) || type_is_complex(s->options.type) ||
+    if (s->a.val == NULL || solver_rows(s) == 0 || type_is_complex(s->a.type) || type_is_complex(s->options.type) ||
         s->options.inner != 0 || s->options.own_precond != NULL)
         return SPMV_OK;
     TRY(extreme_diagonal(s, SPMV_MAX, &largest));
@@ -125,8 +127,8 @@ static spmv_status count_factor(struct system_facts *f)
 {
     spmv_solver *const s = f->s;
     /* with near-null vectors the caller wants amg */
-    if (s->a.rows > DENSE_ROWS || !choice_is_auto(s->options.precond) || s->options.own_precond != NULL ||
-        s->precond_options.near_null != NULL)
+    if (s->ranks != NULL || s->a.rows > DENSE_ROWS || !choice_is_auto(s->options.precond) ||
+        s->options.own_precond != NULL || s->precond_options.near_null != NULL)
         return SPMV_OK;
     const spmv_status st = direct_create_dense(s->ctx, &s->a, &s->direct);
     f->factor = st == SPMV_OK;
@@ -146,6 +148,19 @@ static spmv_status count_symmetry(struct system_facts *f, const spmv_plan_info *
         return st;
     s->ctx->error[0] = '\0'; /* no failure */
     return SPMV_OK;
+}
+
+/* Ranks: the largest basis, and the least memory, of all. */
+static spmv_status agree_on_basis(struct system_facts *f)
+{
+    spmv_status st = SPMV_OK;
+    double basis = -f->basis, most = (double)f->most;
+    TRY(solver_smallest_of_ranks(f->s, &basis));
+    TRY(solver_smallest_of_ranks(f->s, &most));
+    f->basis = -basis;
+    f->most = (int64_t)most;
+done:
+    return st;
 }
 
 static spmv_status count_matrix(struct system_facts *f)
@@ -168,6 +183,7 @@ static spmv_status count_matrix(struct system_facts *f)
     f->most = LARGEST_BASIS;
     if (!f->symmetric && !context_on_device(s->ctx))
         f->most = min_i64(f->most, memory_limit_left(&limit) / 4);
+    TRY(agree_on_basis(f));
 done:
     return st;
 }
@@ -176,7 +192,7 @@ done:
 
 static bool no_rows(const struct system_facts *f)
 {
-    return f->s->a.rows == 0;
+    return solver_rows(f->s) == 0;
 }
 
 static bool options_of_cg(const struct system_facts *f)
@@ -538,7 +554,8 @@ static bool is_not_finite(const struct chain *c)
     if (spmv_plan_describe(c->plan, &k.info, sizeof k.info) != SPMV_OK)
         return false;
     k.type = k.info.type;
-    return krylov_find_not_finite(&k, c->b, c->from_zero);
+    double finite = krylov_find_not_finite(&k, c->b, c->from_zero) ? 0 : 1;
+    return solver_smallest_of_ranks(c->s, &finite) != SPMV_OK || finite == 0;
 }
 
 /* ------------------------------------------------------------- the steps */

@@ -15,6 +15,7 @@
 #include "solvers/precond/precond_internal.h"
 #include "solvers/prepare/null_space.h"
 #include "solvers/solver_race.h"
+#include "solvers/solver_ranks.h"
 
 enum { SOLVER_RUNG = 32, SOLVER_SENTENCE = 160, SOLVER_RESORTS = 2 };
 
@@ -35,6 +36,7 @@ struct spmv_solver {
     spmv_plan *plan, *inner;
     bool plans_update; /* the plans can take new values */
     bool borrows_plan;
+    const struct solver_ranks *ranks; /* of one of several ranks: a and plan have its rows only; else NULL */
     /* If every diagonal entry is negative, cg solves -A x = -b: -A, its values and its plan. */
     bool negates;
     spmv_csr negative;
@@ -70,6 +72,15 @@ struct spmv_solver {
 
 /* *solver = the solver of this name; NULL of "auto". */
 spmv_status solver_find(spmv_context *ctx, const char *name, const struct krylov_solver **solver);
+
+/* Rows of the whole matrix. */
+static inline int64_t solver_rows(const spmv_solver *s)
+{
+    return s->ranks != NULL ? s->plan->ranks->rows : s->a.rows;
+}
+
+/* The smallest number of all ranks; without ranks number itself. */
+spmv_status solver_smallest_of_ranks(const spmv_solver *s, double *number);
 
 /* Chooses the solver, for the option "auto": sets s->solver, s->negates and s->why. The plan
  * exists. */

@@ -20,16 +20,7 @@
 
 /* ------------------------------------------------------------- the real equivalent */
 
-/* The real matrix equivalent to a complex one, in host memory. */
-struct equivalent {
-    spmv_csr a;
-    int64_t *row_ptr;
-    int32_t *col;
-    void *val;
-    struct csr_copies copies; /* of the complex matrix, if that is on a GPU */
-};
-
-static void equivalent_free(struct equivalent *e)
+void equivalent_free(struct equivalent *e)
 {
     host_free_all(e->row_ptr, e->col, e->val);
     csr_free_host(&e->copies);
@@ -55,7 +46,7 @@ static void put_rows(struct equivalent *e, const spmv_csr *a, int64_t i)
 }
 
 /* a: complex, in the context's memory. */
-static spmv_status equivalent_make(spmv_context *ctx, const spmv_csr *a, struct equivalent *e)
+spmv_status equivalent_make(spmv_context *ctx, const spmv_csr *a, struct equivalent *e)
 {
     spmv_status st = SPMV_OK;
     spmv_csr on_host;
@@ -150,8 +141,7 @@ static bool is_one_of(const char *name, const char *const *list)
     return false;
 }
 
-/* Makes the named one of a matrix that is not symmetric. */
-static spmv_status make_unsymmetric(spmv_context *ctx, const char *name, const spmv_csr *a,
+spmv_status solver_make_unsymmetric(spmv_context *ctx, const char *name, const spmv_csr *a,
                                     const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
     static const char *const factors[] = {"ilu0", "ilut", "isai", NULL};
@@ -185,7 +175,7 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
         TRY(precond_choose(ctx, purpose, NULL, &choice));
     do {
         context_pace(ctx, precond_choice_work(&choice, a));
-        st = purpose == PRECOND_FOR_UNSYMMETRIC ? make_unsymmetric(ctx, choice.name, a, options, made)
+        st = purpose == PRECOND_FOR_UNSYMMETRIC ? solver_make_unsymmetric(ctx, choice.name, a, options, made)
                                                 : spmv_preconditioner_create(ctx, choice.name, a, options, made);
         context_pace(ctx, 0);
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
@@ -196,6 +186,15 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
     }
 done:
     return st;
+}
+
+spmv_status solver_make_for(spmv_context *ctx, enum precond_for purpose, const char *name, const spmv_csr *a, bool real,
+                            const spmv_preconditioner_options *options, spmv_preconditioner **made)
+{
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && !choice_is_auto(name))
+        return solver_make_unsymmetric(ctx, name, a, options, made);
+    return purpose == PRECOND_FOR_CG || !choice_is_auto(name) ? spmv_preconditioner_create(ctx, name, a, options, made)
+                                                              : make_auto(ctx, purpose, a, real, options, made);
 }
 
 /* Under "auto", factors may take an eighth of the memory of the machine, and half of what a limit leaves. */
@@ -241,12 +240,7 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
     }
     if (purpose == PRECOND_FOR_UNSYMMETRIC && choice_is_auto(s->options.precond))
         TRY(limit_fill(s, a, &s->precond_options.fill));
-    if (purpose == PRECOND_FOR_UNSYMMETRIC && !choice_is_auto(name))
-        TRY(make_unsymmetric(s->ctx, name, a, &s->precond_options, made));
-    else if (purpose == PRECOND_FOR_CG || !choice_is_auto(name))
-        TRY(spmv_preconditioner_create(s->ctx, name, a, &s->precond_options, made));
-    else
-        TRY(make_auto(s->ctx, purpose, a, !type_is_complex(info.type), &s->precond_options, made));
+    TRY(solver_make_for(s->ctx, purpose, name, a, !type_is_complex(info.type), &s->precond_options, made));
 done:
     s->precond_options.fill = fill;
     if (st == SPMV_ERROR_SINGULAR && a == &e.a) {
@@ -256,6 +250,15 @@ done:
     }
     equivalent_free(&e);
     return st;
+}
+
+/* Of ranks: they check the options, and make it together. */
+static spmv_status make_on_ranks(const spmv_solver *s, enum precond_for purpose, const char *name,
+                                 spmv_preconditioner **made)
+{
+    *made = NULL;
+    return s->ranks->precond(s->ranks->self, purpose, name, s->negates, choice_is_auto(s->options.precond),
+                             &s->precond_options, made);
 }
 
 /* The memory that a solve takes is set aside meanwhile: a preconditioner that leaves too little is
@@ -268,7 +271,8 @@ spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solv
     const bool aside = memory_take(room);
     if (choice_is_auto(s->options.precond))
         context_budget(s->ctx, precond_most_work(&s->a));
-    const spmv_status st = make_precond(s, solver_purpose(solver), name, made);
+    const spmv_status st = s->ranks != NULL ? make_on_ranks(s, solver_purpose(solver), name, made)
+                                            : make_precond(s, solver_purpose(solver), name, made);
     context_budget(s->ctx, 0);
     if (aside)
         memory_give(room);

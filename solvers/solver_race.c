@@ -271,8 +271,8 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
 
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
-    return !s->settled && precond != NULL && precond == s->precond && rival_of(solver, precond) != NULL &&
-           solver_may_follow(s, SPMV_ERROR_ITERATIONS);
+    return s->ranks == NULL && !s->settled && precond != NULL && precond == s->precond &&
+           rival_of(solver, precond) != NULL && solver_may_follow(s, SPMV_ERROR_ITERATIONS);
 }
 
 int64_t solver_iterations(const struct chain *c)

@@ -22,7 +22,7 @@ static const spmv_cg_result not_begun = {
 
 static int64_t most_iterations(const spmv_solver *s)
 {
-    return s->options.max_iterations > 0 ? s->options.max_iterations : max_i64(100, 10 * s->a.rows);
+    return s->options.max_iterations > 0 ? s->options.max_iterations : max_i64(100, 10 * solver_rows(s));
 }
 
 static void name_precond(spmv_cg_result *result, const spmv_preconditioner *m)
@@ -301,7 +301,7 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
     }
     st = try_components(&c, st);
     result->status = st;
-    if (st == SPMV_OK && result->norm_b == 0 && s->a.rows > 0 && !c.from_zero && s->options.vectors == 1 &&
+    if (st == SPMV_OK && result->norm_b == 0 && solver_rows(s) > 0 && !c.from_zero && s->options.vectors == 1 &&
         !s->corrects)
         snprintf(s->why_used, sizeof s->why_used,
                  "b is 0, so x is 0 whatever the start; any other x with A x = 0 is an eigenvector for the "

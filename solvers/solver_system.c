@@ -20,6 +20,15 @@ static bool one_by_one(const spmv_solver *s)
            s->options.inner == 0 && s->a.nnz < FEW_ENTRIES * s->a.rows;
 }
 
+spmv_status solver_smallest_of_ranks(const spmv_solver *s, double *number)
+{
+    double largest = -*number;
+    const struct plan_ranks *const ranks = s->plan->ranks;
+    const spmv_status st = ranks != NULL ? ranks->largest(ranks->self, &largest) : SPMV_OK;
+    *number = -largest;
+    return st;
+}
+
 int solver_vectors_at_once(const spmv_solver *s)
 {
     return s->solver->columns && !one_by_one(s) ? s->options.vectors : 1;
@@ -32,6 +41,11 @@ static spmv_status make_negative(spmv_solver *s, bool updates)
     spmv_plan_info info;
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
     s->negative = s->a;
+    if (s->ranks != NULL) {
+        TRY(s->ranks->negative(s->ranks->self, &s->negative_plan));
+        s->negative = s->negative_plan->a;
+        goto done;
+    }
     if (s->negative_val == NULL)
         TRY(context_alloc(s->ctx, s->a.nnz * (int64_t)spmv_type_size(s->a.type), &s->negative_val));
     TRY(spmv_map(s->ctx, SPMV_MAP_NEG, s->a.type, s->a.val, s->negative_val, s->a.nnz));
@@ -47,20 +61,27 @@ static bool is_symmetric(const spmv_solver *s)
     return s->solver->symmetric && s->options.inner == 0;
 }
 
+/* That of ranks belongs to them. */
+static void destroy_negative_plan(spmv_solver *s)
+{
+    if (s->ranks == NULL)
+        spmv_plan_destroy(s->negative_plan);
+    s->negative_plan = NULL;
+}
+
 spmv_status solver_make_system(spmv_solver *s, bool updates)
 {
     spmv_status st = SPMV_OK;
     spmv_plan_info info;
-    spmv_plan_destroy(s->negative_plan);
-    s->negative_plan = NULL;
+    destroy_negative_plan(s);
     spmv_plan_destroy(s->single);
     s->single = NULL;
     null_space_destroy(s->null_space);
     s->null_space = NULL;
     if (s->negates)
         TRY(make_negative(s, updates));
-    s->components_known = !is_symmetric(s);
-    if (is_symmetric(s)) {
+    s->components_known = s->ranks != NULL || !is_symmetric(s);
+    if (!s->components_known) {
         TRY(spmv_plan_describe(s->plan, &info, sizeof info));
         TRY(null_space_find(s->ctx, &s->a, info.type, NULL_SPACE_ALL_ROWS, &s->null_space));
         s->components_known = s->null_space != NULL;
@@ -71,11 +92,11 @@ done:
 
 void solver_drop_system(spmv_solver *s)
 {
-    spmv_plan_destroy(s->negative_plan);
+    destroy_negative_plan(s);
     spmv_plan_destroy(s->single);
     null_space_destroy(s->null_space);
     spmv_free(s->ctx, s->negative_val);
-    s->negative_plan = s->single = NULL;
+    s->single = NULL;
     s->null_space = NULL;
     s->negative_val = NULL;
     s->negates = false;

@@ -98,6 +98,18 @@ static spmv_status load_here(struct place *place, const struct options *reading,
     return st;
 }
 
+/* The matrix becomes its transpose; the input stays as it was read. */
+static spmv_status transpose(struct place *place)
+{
+    spmv_group_matrix *made = NULL;
+    const spmv_status st = place_passed(place, spmv_group_matrix_transpose(place->matrix, &made));
+    if (st != SPMV_OK)
+        return st;
+    spmv_group_matrix_destroy(place->matrix);
+    place->matrix = made;
+    return SPMV_OK;
+}
+
 spmv_status place_load(struct place *place, enum job_kind job, const char *argument, const char *method, bool solves,
                        struct input *in)
 {
@@ -113,14 +125,19 @@ spmv_status place_load(struct place *place, enum job_kind job, const char *argum
     options.block = solves && place->o->block <= MOST_ROWS ? place->o->block : 0; /* larger ones are not for amg */
     options.compression = plan_compression(place->o, spmv_context_backend(place->ctx), solves);
     *in = (struct input){.argument = argument, .source = "spec"};
-    const spmv_status st = !file_exists(argument) && spmv_spec_known(argument)
-                               ? generate(place, &reading, &options, in)
-                               : read_file(place, &reading, job, &options, in);
+    spmv_status st = !file_exists(argument) && spmv_spec_known(argument)
+                         ? generate(place, &reading, &options, in)
+                         : read_file(place, &reading, job, &options, in);
+    const bool turned = job == JOB_PRODUCT && place->o->transpose;
+    if (st == SPMV_OK && turned)
+        st = transpose(place);
     if (st != SPMV_OK)
         return st;
     spmv_group_matrix_describe(place->matrix, &place->part, sizeof place->part);
-    in->view =
-        (spmv_csr){.rows = place->part.rows, .cols = place->part.cols, .nnz = place->part.nnz, .type = reading.type};
+    in->view = (spmv_csr){.rows = turned ? place->part.cols : place->part.rows,
+                          .cols = turned ? place->part.rows : place->part.cols,
+                          .nnz = place->part.nnz,
+                          .type = type_is_complex(place->part.type) ? place->part.type : reading.type};
     return SPMV_OK;
 }
 
@@ -176,15 +193,16 @@ spmv_status place_load_vectors(struct place *place, spmv_group_side side, const 
 spmv_status place_known_vector(struct place *place, spmv_type type, int64_t n, bool random, void **vector)
 {
     enum { AT_ONCE = 4096 };
-    double host[AT_ONCE]; /* or floats */
+    spmv_c128 host[AT_ONCE]; /* room for all types */
+    const bool maps = !random && !type_is_complex(type);
     const int64_t size = (int64_t)spmv_type_size(type), own = place->part.own_cols;
     if (!place_on_ranks(place))
         return known_vector(type, n, random, vector);
     const union real one = real_scalar(type, 1);
     spmv_status st = place_vector(place, "the solution", SPMV_GROUP_COLS, 0, vector);
-    if (st == SPMV_OK && !random && own > 0)
+    if (st == SPMV_OK && maps && own > 0)
         st = place_passed(place, spmv_map_index(place->ctx, type, &one, NULL, *vector, own));
-    for (int64_t first = 0; random && first < own && st == SPMV_OK; first += AT_ONCE) {
+    for (int64_t first = 0; !maps && first < own && st == SPMV_OK; first += AT_ONCE) {
         const int64_t count = own - first < AT_ONCE ? own - first : (int64_t)AT_ONCE;
         known_elements(type, place->part.first_col + first, count, random, host);
         st = place_passed(place, spmv_upload(place->ctx, host, (char *)*vector + first * size, count * size));

@@ -6,6 +6,7 @@
 #define SOLVE_H
 
 #include <jansson.h>
+#include <spmv/group.h>
 #include <spmv/solvers.h>
 
 #include "app/options.h"
@@ -26,9 +27,9 @@ struct watch {
 
 /* One solve of all right-hand sides, with one preconditioner. */
 struct attempt {
-    const char *name;             /* requested name of the preconditioner */
-    spmv_solver *solver;          /* NULL: could not be made, or on ranks */
-    spmv_preconditioner *precond; /* on ranks */
+    const char *name;            /* requested name of the preconditioner */
+    spmv_solver *solver;         /* NULL: could not be made, or on ranks */
+    spmv_group_solver *together; /* the same on ranks */
     /* why it could not be made, or why it stopped before the tolerance; else "" */
     char failure[400];
     double setup_seconds; /* making the solver */

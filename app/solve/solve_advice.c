@@ -234,19 +234,23 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
 
 struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop)
 {
-    static const char only_cg[] = "on several ranks there is only cg, for symmetric positive definite matrices; "
-                                  "without ranks, --solver auto takes";
     struct advice to = {""};
     if (a == NULL)
         return to;
     if (stop == SPMV_ERROR_NOT_SYMMETRIC)
-        add(&to, "%s gmres", only_cg);
+        add(&to, "try --solver gmres, or auto");
     else if (stop == SPMV_ERROR_NOT_POSITIVE)
-        add(&to, "%s%s minres",
-            !choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0 ? "try --precond auto; " : "", only_cg);
+        add(&to, "%s",
+            !choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0 ? "try --precond auto or none"
+                                                                           : "try --solver minres, or auto");
+    else if (stop == SPMV_ERROR_BREAKDOWN)
+        add(&to, "try --solver gmres, or auto");
     else if (stop == SPMV_ERROR_ITERATIONS)
         add(&to, "try %sa --max-iterations above %lld%s", used(a, "amg") ? "" : "--precond amg, or ",
             (long long)a->result.iterations, is_f32(o) ? ", or --type f64" : "");
+    else if (stop == SPMV_ERROR_STAGNATION && is_wrong_row(&a->result))
+        add(&to, "try --precond jacobi, or scale the rows so that their largest entries are alike; without ranks, x is "
+                 "corrected");
     else if (stop == SPMV_ERROR_STAGNATION)
         add(&to, "rounding errors of %s limit the residual: try %s--rtol %.0e, which it reached",
             is_f32(o) ? "f32" : "f64", is_f32(o) ? "--type f64, or accept " : "",

@@ -94,34 +94,48 @@ void attempt_precond_options(const struct job *job, spmv_preconditioner_options 
     options->strength = o->strength;
 }
 
-/* Makes the solver of the attempt. With --precond all, one whose preconditioner cannot be made is
- * skipped. */
-static spmv_status make_solver(struct job *job, struct attempt *a)
+/* All but the plan, and what ranks do not have. precond: receives the options of the preconditioner. */
+static spmv_solver_options solver_options(const struct job *job, struct attempt *a,
+                                          spmv_preconditioner_options *precond)
 {
     const struct options *o = job->o;
     spmv_solver_options options;
-    spmv_preconditioner_options precond;
-    attempt_precond_options(job, &precond);
+    attempt_precond_options(job, precond);
     spmv_solver_options_init(&options, sizeof options);
-    options.precond_options = &precond;
-    options.plan = job->p.plan;
-    options.vectors = job->columns;
+    options.precond_options = precond;
     options.solver = o->solver;
     options.rung = job->rung;
     options.precond = a->name;
     options.restart = o->restart;
-    options.inner = o->inner;
-    /* every entry was compared */
-    options.symmetry_check = job_is_symmetric(job) ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
     options.rtol = o->rtol;
     options.atol = o->atol;
     options.max_iterations = o->max_iterations;
     options.zero_start = job->x0 == NULL;
     options.on_iteration = attempt_on_iteration;
     options.user = a;
-    spmv_context_set_cancel(job->place->ctx, asks_stops, NULL);
+    return options;
+}
+
+/* Makes the solver of the attempt. With --precond all, one whose preconditioner cannot be made is
+ * skipped. */
+static spmv_status make_solver(struct job *job, struct attempt *a)
+{
+    spmv_preconditioner_options precond;
+    spmv_solver_options options = solver_options(job, a, &precond);
     const double began = monotonic_seconds();
-    const spmv_status st = spmv_solver_create(job->place->ctx, &job->p.view, &options, &a->solver);
+    spmv_status st = SPMV_OK;
+    if (place_on_ranks(job->place)) {
+        options.on_iteration = place_writes(job->place) && a->watch.recording ? attempt_on_iteration : NULL;
+        st = spmv_group_solver_create(job->place->matrix, &options, &a->together);
+    } else {
+        options.plan = job->p.plan;
+        options.vectors = job->columns;
+        options.inner = job->o->inner;
+        /* every entry was compared */
+        options.symmetry_check = job_is_symmetric(job) ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
+        spmv_context_set_cancel(job->place->ctx, asks_stops, NULL);
+        st = spmv_solver_create(job->place->ctx, &job->p.view, &options, &a->solver);
+    }
     a->setup_seconds = monotonic_seconds() - began;
     if (st == SPMV_OK)
         return st;
@@ -253,7 +267,7 @@ spmv_status job_solve(struct job *job, int number)
     a->watch.several = job->columns > 1;
     a->watch.recording = job->o->history != NULL || job->o->plot != NULL;
     const bool here = !place_on_ranks(job->place);
-    spmv_status st = here ? make_solver(job, a) : job_prepare_on_ranks(job, a);
+    spmv_status st = make_solver(job, a);
     if (st != SPMV_OK || a->stop != SPMV_OK)
         return st;
     st = place_vector(job->place, "the vector x", SPMV_GROUP_COLS, job_vector_bytes(job), &a->x);

@@ -78,7 +78,7 @@ static bool norms_agree(const struct job *job, const void *x, int v, double repo
 {
     const bool here = !place_on_ranks(job->place);
     /* of the sums; on ranks both are those of a dot product there */
-    const struct real_limits limits = real_limits_of(here ? SPMV_F64 : job->type);
+    const struct real_limits limits = real_limits_of(here ? SPMV_F64 : type_part(job->type));
     const double n = (double)(job->in.view.rows * type_parts(job->type)), eps = limits.roundoff;
     const double bound = (n + 3) * eps * checked + sqrt(n * limits.normal), most = sqrt(limits.greatest);
     if (!isfinite(reported) || !isfinite(checked))

@@ -87,7 +87,7 @@ void job_release(struct job *job)
         place_free(place, a->x);
         place_free(place, a->again);
         spmv_solver_destroy(a->solver);
-        spmv_preconditioner_destroy(a->precond);
+        spmv_group_solver_destroy(a->together);
     }
     free(job->attempt);
     product_free(&job->p);

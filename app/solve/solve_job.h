@@ -114,8 +114,7 @@ const char *job_refuse_ranks(const struct options *o);
 /* The options of the preconditioner. */
 void attempt_precond_options(const struct job *job, spmv_preconditioner_options *options);
 
-/* Together: makes the preconditioner of the attempt; solves, as spmv_solver_solve. */
-spmv_status job_prepare_on_ranks(struct job *job, struct attempt *a);
+/* Together: solves, as spmv_solver_solve. */
 spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_result *result);
 
 /* Together: the norm of a residual. */

@@ -338,7 +338,7 @@ spmv_status job_begin(struct job *job)
     job->rung = choice_is_auto(job->o->rung) ? NULL : job->o->rung;
     spmv_status st = place_load(job->place, JOB_SOLVE, wish->arguments[0], job->o->method, true, &job->in);
     if (st == SPMV_OK)
-        job->type = input_type(job->o, &job->in);
+        job->type = place_on_ranks(job->place) ? job->place->part.type : input_type(job->o, &job->in);
     const double began = monotonic_seconds();
     if (st == SPMV_OK)
         st = check_matrix(job);

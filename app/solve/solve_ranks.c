@@ -1,4 +1,4 @@
-/* spmv solve on ranks: conjugate gradients of spmv_group_cg, which is all that ranks have.
+/* spmv solve on ranks: what they do not have, and a solve by the solver of their group.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -15,76 +15,30 @@
 
 const char *job_refuse_ranks(const struct options *o)
 {
-    if (!choice_is_auto(o->solver) && strcmp(o->solver, "cg") != 0)
-        return "several ranks solve by conjugate gradients only: --solver cg";
+    if (strcmp(o->solver, "direct") == 0)
+        return "--solver direct is not supported on several ranks: take gmres with --precond ilut or isai";
     if (o->inner)
-        return "--inner is not supported on several ranks";
+        return "--inner is not supported on several ranks: take --type f32 with a larger --rtol, or f64";
     if (o->vectors > 1)
-        return "several ranks solve for one right-hand side only: without --vectors";
+        return "several ranks solve for one right-hand side only: without --vectors, one after the other";
     if (o->plot != NULL)
         return "--plot is not supported on several ranks; --history writes the residuals";
-    if (strcmp(o->precond, "all") == 0)
-        return "the preconditioners of several ranks are none, jacobi, chebyshev and amg, and of each rank's own block "
-               "ic0, cholesky, ilu0, fsai, isai and block-jacobi";
     return NULL;
-}
-
-spmv_status job_prepare_on_ranks(struct job *job, struct attempt *a)
-{
-    struct place *const place = job->place;
-    spmv_preconditioner_info info;
-    const double began = monotonic_seconds();
-    spmv_preconditioner_options options;
-    attempt_precond_options(job, &options);
-    const spmv_status st = spmv_group_preconditioner_create_with(place->matrix, a->name, &options, &a->precond);
-    const bool made = st == SPMV_OK && spmv_preconditioner_describe(a->precond, &info, sizeof info) == SPMV_OK;
-    snprintf(a->result.precond, sizeof a->result.precond, "%s", made ? info.name : a->name);
-    a->setup_seconds = monotonic_seconds() - began;
-    if (place_passed(place, st) != SPMV_OK)
-        job_tell_next(job, a, st);
-    return st;
 }
 
 spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_result *result)
 {
     struct place *const place = job->place;
-    const struct options *const o = job->o;
-    spmv_cg_result cg = {.why = ""};
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
-    options.rtol = o->rtol;
-    options.atol = o->atol;
-    options.max_iterations = o->max_iterations;
-    options.zero_start = o->x0 == NULL;
-    options.precond = a->precond;
-    options.rung = job->rung;
-    options.on_iteration = place_writes(place) && a->watch.recording ? attempt_on_iteration : NULL;
-    options.user = a;
+    const int parts = type_parts(job->type);
     spmv_status st = SPMV_OK;
     if (job->x0 != NULL && place->part.own_cols > 0)
-        st = spmv_map(place->ctx, SPMV_MAP_COPY, job->type, job->x0, a->x, place->part.own_cols);
+        st = spmv_map(place->ctx, SPMV_MAP_COPY, type_part(job->type), job->x0, a->x, place->part.own_cols * parts);
     st = spmv_group_agree(place->group, st);
     if (st != SPMV_OK)
         return st;
     place_start(place);
-    st = spmv_group_cg(place->matrix, job->b, a->x, &options, &cg, sizeof cg);
+    st = spmv_group_solver_solve(a->together, job->b, a->x, result, sizeof *result);
     place_stop(place);
-    *result = (spmv_solver_result){.size = sizeof *result,
-                                   .iterations = cg.iterations,
-                                   .restarts = cg.restarts,
-                                   .norm_b = cg.norm_b,
-                                   .tolerance = cg.tolerance,
-                                   .recurrence_residual = cg.recurrence_residual,
-                                   .true_residual = cg.true_residual,
-                                   .status = st,
-                                   .solver = "cg",
-                                   .rung = cg.rung != NULL ? cg.rung : "",
-                                   .why_solver = "it is the solver of several ranks",
-                                   .error_estimate = -1,
-                                   .backward_error = -1,
-                                   .backward_row = -1};
-    memcpy(result->precond, a->result.precond, sizeof result->precond);
-    memcpy(result->why_rung, cg.why, sizeof result->why_rung);
     return st;
 }
 
@@ -92,6 +46,6 @@ spmv_status job_norm_on_ranks(const struct job *job, const void *r, double *norm
 {
     union real square = {0};
     const spmv_status st = place_passed(job->place, spmv_group_dot(job->place->matrix, r, r, &square));
-    *norm = sqrt(real_at(job->type, &square, 0));
+    *norm = sqrt(real_at(type_part(job->type), &square, 0));
     return st;
 }

@@ -89,10 +89,12 @@ bool is_wrong_row(const spmv_solver_result *result)
 static bool describe_preconditioner(const struct attempt *a, spmv_preconditioner_info *info)
 {
     spmv_solver_info solver;
-    if (a->precond != NULL) /* on ranks */
-        return spmv_preconditioner_describe(a->precond, info, sizeof *info) == SPMV_OK;
-    return a->solver != NULL && spmv_solver_describe(a->solver, &solver, sizeof solver) == SPMV_OK &&
-           solver.precond != NULL && spmv_preconditioner_describe(solver.precond, info, sizeof *info) == SPMV_OK;
+    if (a->solver == NULL && a->together == NULL)
+        return false;
+    const spmv_status st = a->solver != NULL ? spmv_solver_describe(a->solver, &solver, sizeof solver)
+                                             : spmv_group_solver_describe(a->together, &solver, sizeof solver);
+    return st == SPMV_OK && solver.precond != NULL &&
+           spmv_preconditioner_describe(solver.precond, info, sizeof *info) == SPMV_OK;
 }
 
 static json_t *json_cg(const struct job *job, const struct attempt *a)
@@ -204,7 +206,7 @@ static void remark_preconditioner(const struct job *job, const struct attempt *a
     bool blocks = place_on_ranks(job->place);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         blocks = blocks && strcmp(a->result.precond, whole[i]) != 0;
-    if (blocks)
+    if (blocks && !(describe_preconditioner(a, &info) && strstr(info.layout, "on each rank alike") != NULL))
         remark(LEVEL_NORMAL, "preconditioner %s of each rank's own block: iterations depend on the number of ranks",
                a->result.precond);
     if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||

@@ -1,4 +1,4 @@
-/* Products and conjugate gradients on several ranks: threads of one process, or processes that MPI
+/* Products and solves on several ranks: threads of one process, or processes that MPI
  * has started on one or more hosts.
  *
  * A rank is an ordinary context with a contiguous block of the rows of a matrix. All ranks of a
@@ -17,9 +17,9 @@
  *
  *     spmv_group_run(4, NULL, one_rank, user, message, sizeof message);
  *
- * Determinism. On one backend, y = A x, dot products, and x, iterations and residuals of conjugate
- * gradients have the same bits for any number of ranks, any transport, and any number of threads.
- * They may differ from those of spmv_apply, spmv_dot and spmv_cg, which do not divide the rows in
+ * Determinism. On one backend, y = A x, dot products, and x, iterations and residuals of solves
+ * have the same bits for any number of ranks, any transport, and any number of threads.
+ * They may differ from those of spmv_apply, spmv_dot and spmv_solver_solve, which do not divide the rows in
  * chunks. docs/distributed.md says how, and what is measured.
  *
  * Failures. If a rank fails in a function that ranks call together, all ranks return a status. The
@@ -152,7 +152,7 @@ typedef struct spmv_group_matrix spmv_group_matrix;
 
 typedef struct spmv_group_matrix_options {
     size_t size;        /* sizeof(spmv_group_matrix_options), set by its init function */
-    spmv_type type;     /* of vectors and sums: as in spmv_plan_options, real types only */
+    spmv_type type;     /* of vectors and sums: as in spmv_plan_options; of complex values their type */
     const char *method; /* of the products: definition (ref), tiles (omp), slices, groups, padded,
                            tiles, vector or scalar (cuda); default NULL or "auto": the first of them
                            that suits the whole matrix */
@@ -188,8 +188,7 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
  * The arrays of own may change after the call.
  *
  * Errors, on all ranks: those of spmv_matrix_check and spmv_plan_create; SPMV_ERROR_ARGUMENT and
- * SPMV_ERROR_SIZE (ranks with different types, columns or options), SPMV_ERROR_UNSUPPORTED (complex
- * types). */
+ * SPMV_ERROR_SIZE (ranks with different types, columns or options). */
 SPMV_API spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own,
                                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
 SPMV_API void spmv_group_matrix_destroy(spmv_group_matrix *matrix);
@@ -262,7 +261,8 @@ SPMV_API spmv_status spmv_group_apply(spmv_group_matrix *matrix, const void *hos
 /* Together: *host_dot = a'b, one part for each chunk, the parts added in a fixed tree.
  *
  *   a, b      own_rows elements of this rank in the context's memory; may be the same
- *   host_dot  one number of the type in host memory, the same on all ranks
+ *   host_dot  one number of the type in host memory, the same on all ranks. Of complex vectors the real part,
+ *             a real number
  *
  * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_DEVICE, those of another rank. */
 SPMV_API spmv_status spmv_group_dot(spmv_group_matrix *matrix, const void *a, const void *b, void *host_dot);
@@ -340,6 +340,54 @@ SPMV_API spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *ma
  * between ranks); those of another rank. */
 SPMV_API spmv_status spmv_group_cg(spmv_group_matrix *matrix, const void *b, void *x, const spmv_cg_options *options,
                                    spmv_cg_result *result, size_t size);
+
+/* ---------------------------------------------------------------- every solver */
+
+/* The solver of a matrix of a group: as spmv_solver_create, with the same choices under "auto" but for factors. */
+typedef struct spmv_group_solver spmv_group_solver;
+
+/* Together: makes a solver for A x = b.
+ *
+ *   options  as for spmv_solver_create, the same on all ranks. precond: as for
+ *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be symmetric.
+ *            precond_options: as for spmv_group_preconditioner_create_with. on_iteration:
+ *            as for spmv_group_cg. The solver direct, inner, several right-hand sides, plan, own_precond and
+ *            on_iterate are not supported (SPMV_ERROR_UNSUPPORTED). type is that of the matrix. NULL: defaults
+ *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
+ *
+ * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole
+ * matrix, and others follow one that fails. What differs: no dense factor of small systems, no races
+ * between preconditioners, no null vectors of singular matrices, no correction of rows of very different
+ * sizes: their backward error is a failure, SPMV_ERROR_STAGNATION. For gmres and bicgstab "auto" is the same as without ranks for small matrices, of which each rank
+ * makes it, else "jacobi"; so is ilut, which follows others that fail, else of each rank's block
+ * (docs/distributed.md).
+ *
+ * Bits do not depend on the number of ranks where those of products, dot products and of the
+ * preconditioner do not.
+ *
+ * Errors, on all ranks: those of spmv_solver_create, of spmv_group_preconditioner_create and of another
+ * rank. */
+SPMV_API spmv_status spmv_group_solver_create(spmv_group_matrix *matrix, const spmv_solver_options *options,
+                                              spmv_group_solver **solver);
+SPMV_API void spmv_group_solver_destroy(spmv_group_solver *solver);
+
+/* Together: solves A x = b.
+ *
+ *   b, x    own_rows elements of this rank in the context's memory; x: also the start, unless zero_start
+ *   result  may be NULL; the same numbers on all ranks
+ *   size    sizeof(spmv_solver_result)
+ *
+ * Errors: those of spmv_solver_solve, the same on all ranks; those of another rank. */
+SPMV_API spmv_status spmv_group_solver_solve(spmv_group_solver *solver, const void *b, void *x,
+                                             spmv_solver_result *result, size_t size);
+
+/* As spmv_solver_describe. */
+SPMV_API spmv_status spmv_group_solver_describe(const spmv_group_solver *solver, spmv_solver_info *info, size_t size);
+
+/* Together: *transpose = the transpose, with the same type and exchange; rows of a rank: as the columns that it
+ * owns. Release it with spmv_group_matrix_destroy.
+ * Errors: those of spmv_group_matrix_create. */
+SPMV_API spmv_status spmv_group_matrix_transpose(spmv_group_matrix *matrix, spmv_group_matrix **transpose);
 
 SPMV_END_DECLS
 

@@ -9,7 +9,7 @@
  *   spgemm.h          C = A B: products of sparse matrices
  *   solvers.h         A x = b by conjugate gradients
  *   preconditioner.h  preconditioners for conjugate gradients
- *   group.h           products and conjugate gradients on several ranks
+ *   group.h           products and solves on several ranks
  *   primitives.h      map, gather, scatter, reduce, scan, compact, sort, histogram, ...
  *   operators.h       operators, map functions and predicates of the primitives
  *

@@ -165,3 +165,85 @@ spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type 
 done:
     return st;
 }
+
+/* ------------------------------------------------------------- ranks */
+
+/* The smallest or largest of all ranks. */
+static spmv_status largest_of_ranks(const struct plan_ranks *ranks, double *value)
+{
+    return ranks->largest(ranks->self, value);
+}
+
+/* The exact pass over own rows, on the host. x: with the elements of other ranks in front of the own ones. */
+static spmv_status find_exact_own(const spmv_plan *plan, const void *b, const void *x, struct backward_error *error)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = plan->ctx;
+    const struct plan_ranks *const ranks = plan->ranks;
+    const int64_t size = (int64_t)spmv_type_size(plan->type), rows = plan->a.rows;
+    spmv_csr a = plan->a;
+    struct csr_copies copies = {0};
+    struct backward_part *parts = NULL;
+    void *b_copy = NULL, *x_copy = NULL;
+    const void *host_b = NULL, *host_x = NULL;
+    double largest = 0, scale = 1;
+    int64_t tiles = 0;
+    st = csr_to_host(ctx, &a, false, &a, &copies);
+    if (st == SPMV_OK)
+        st = context_read(ctx, b, rows * size, "a backward error", &b_copy, &host_b);
+    if (st == SPMV_OK)
+        st = context_read(ctx, x, (ranks->before + rows + ranks->after) * size, "a backward error", &x_copy, &host_x);
+    struct backward_job job = {.a = &a, .type = plan->type, .columns = 1, .b = host_b};
+    job.x = st == SPMV_OK ? (const char *)host_x + ranks->before * size : NULL;
+    if (st == SPMV_OK && rows > 0)
+        largest_host(ctx, &job, &largest);
+    double failed = st;
+    TRY(largest_of_ranks(ranks, &failed));
+    if (failed != 0) {
+        st = st != SPMV_OK ? st : context_fail(ctx, SPMV_ERROR_MEMORY, "a backward error: another rank has no memory");
+        goto done;
+    }
+    TRY(largest_of_ranks(ranks, &largest));
+    scale = error_scale(largest);
+    largest *= scale;
+    job.x = host_x;
+    job.largest = &largest;
+    job.scale = &scale;
+    TRY(parts_host(ctx, &job, &parts, &tiles));
+    for (int64_t c = 0; c < tiles; c++)
+        if (parts[c].row >= 0 && (parts[c].omega > error->omega || error->row < 0)) {
+            error->omega = parts[c].omega;
+            error->row = parts[c].row;
+        }
+done:
+    csr_free_host(&copies);
+    host_free_all(parts, b_copy, x_copy);
+    return st;
+}
+
+spmv_status backward_error_of_ranks(const spmv_plan *plan, const void *b, void *x, double bound,
+                                    struct backward_error *error)
+{
+    spmv_status st = SPMV_OK;
+    const struct plan_ranks *const ranks = plan->ranks;
+    const struct backward_job job = {.a = &plan->a, .type = plan->type, .columns = 1, .b = b, .x = plan_x_of(plan, x)};
+    bool decided = true;
+    struct backward_error own = {0, -1, 0};
+    TRY(ranks->fetch_start(ranks->self, x));
+    TRY(ranks->fetch_finish(ranks->self, x));
+    if (plan->a.rows > 0)
+        TRY(find_quick(plan->ctx, &job, &bound, &own, &decided));
+    double open = !decided;
+    TRY(largest_of_ranks(ranks, &open));
+    if (open != 0) {
+        own = (struct backward_error){0, -1, 0};
+        TRY(find_exact_own(plan, b, job.x, &own));
+    }
+    double omega = own.row >= 0 ? own.omega : -1;
+    TRY(largest_of_ranks(ranks, &omega));
+    double row = own.row >= 0 && own.omega == omega ? -(double)(ranks->first_row + own.row) : -INFINITY;
+    TRY(largest_of_ranks(ranks, &row)); /* the first of them */
+    *error = (struct backward_error){omega >= 0 ? omega : 0, isfinite(row) ? (int64_t)-row : -1, 0};
+done:
+    return st;
+}

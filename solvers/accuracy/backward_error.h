@@ -46,6 +46,7 @@
 #include <spmv/matrix.h>
 
 #include "core/runtime.h"
+#include "product/plan_internal.h"
 #include "solvers/accuracy/backward_error_row.h"
 
 #define BACKWARD_TINY 0.01 /* theta */
@@ -79,6 +80,11 @@ static inline double backward_error_bound(spmv_type type, double tolerance, doub
  * SPMV_ERROR_DEVICE. */
 spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, int columns, const void *b,
                                 const void *x, const double *bounds, struct backward_error *errors);
+
+/* The same of a plan for the rows of one of several ranks, for one right-hand side. Together. x has room for
+ * elements of other ranks, which it gets. error: the same on all ranks, without the norm; row: of the whole matrix. */
+spmv_status backward_error_of_ranks(const spmv_plan *plan, const void *b, void *x, double bound,
+                                    struct backward_error *error);
 
 /* ------------------------------------------------------------- inside */
 

@@ -153,13 +153,14 @@ int64_t krylov_rows(const struct krylov *s)
 /* The bytes of other ranks in front of a vector's own elements. */
 static int64_t bytes_before(const struct krylov *s, spmv_type part)
 {
-    return s->plan->ranks != NULL ? s->plan->ranks->before * (int64_t)spmv_type_size(part) : 0;
+    return s->plan->ranks != NULL ? s->plan->ranks->before * type_parts(s->info.type) * (int64_t)spmv_type_size(part)
+                                  : 0;
 }
 
 spmv_status krylov_lend(const struct krylov *s, spmv_type part, int64_t count, void **vector)
 {
     const struct plan_ranks *ranks = s->plan->ranks;
-    const int64_t others = ranks != NULL ? max_i64(1, ranks->before + ranks->after) : 0;
+    const int64_t others = ranks != NULL ? max_i64(1, ranks->before + ranks->after) * type_parts(s->info.type) : 0;
     const spmv_status st = context_lend(s->ctx, (count + others) * (int64_t)spmv_type_size(part), vector);
     if (st == SPMV_OK && ranks != NULL)
         *vector = (char *)*vector + bytes_before(s, part);
@@ -174,7 +175,7 @@ void krylov_take_back(const struct krylov *s, spmv_type part, void *vector)
 spmv_status krylov_dot(const struct krylov *s, const void *a, const void *b, void *dot)
 {
     const struct plan_ranks *ranks = s->plan->ranks;
-    return ranks != NULL ? ranks->dot(ranks->self, s->part, a, b, dot)
+    return ranks != NULL ? ranks->dot(ranks->self, s->type, a, b, dot)
                          : spmv_dot(s->ctx, s->part, a, b, dot, s->count / s->columns);
 }
 

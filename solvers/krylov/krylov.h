@@ -172,7 +172,8 @@ int64_t krylov_rows(const struct krylov *s);
 spmv_status krylov_lend(const struct krylov *s, spmv_type part, int64_t count, void **vector);
 void krylov_take_back(const struct krylov *s, spmv_type part, void *vector);
 
-/* *dot = a'b in the context's memory, for vectors of one column, over the rows of all ranks. */
+/* *dot = a'b in the context's memory, for vectors of one column, over the rows of all ranks; of complex ones
+ * the real part. */
 spmv_status krylov_dot(const struct krylov *s, const void *a, const void *b, void *dot);
 
 /* Reads count real scalars, at most 3 for each column; waits. */

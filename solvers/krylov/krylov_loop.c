@@ -3,7 +3,8 @@
  *
  * The scalars of a recurrence are in the context's memory (krylov_scalars.h). On ref and omp a step
  * is done when its function returns. On cuda steps are queued ahead of need: kernels of steps after
- * the last return at once, and the host reads copies of the state while later steps run.
+ * the last return at once, and the host reads copies of the state while later steps run. With several
+ * ranks, where a pass waits for the sums of the others, each step is waited for.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/krylov/krylov_loop.h"
@@ -22,7 +23,7 @@ spmv_status krylov_loop_multiply(const struct krylov_loop *g, const void *x, voi
 {
     struct plan_product product = plan_product_of(g->s.plan, NULL, x, NULL, y);
     product.stop = &g->v.state->ending;
-    return plan_multiply(g->s.plan, &product);
+    return g->s.plan->ranks != NULL ? plan_multiply_together(g->s.plan, product) : plan_multiply(g->s.plan, &product);
 }
 
 spmv_status krylov_loop_precondition(const struct krylov_loop *g, const void *r, const void **z)
@@ -341,19 +342,28 @@ static spmv_status open(struct krylov_loop *g)
     const int64_t size = (int64_t)spmv_type_size(s->type);
     const int basis = g->s.restart > 0 ? g->s.restart + 1 : 0, vectors = g->s.solver->vectors(g);
     const int64_t state_bytes = place_arrays(&g->host, NULL, g->s.restart);
-    const int64_t parts_bytes = krylov_parts_bytes(s->ctx, s->n, basis);
-    g->stride = ceil_divide(s->n, line) * line;
+    const struct plan_ranks *const ranks = s->plan->ranks;
+    const int64_t parts_bytes = krylov_parts_bytes(s->ctx, s->n, basis, ranks);
+    g->room = ranks != NULL ? ranks->before : 0;
+    g->stride = ceil_divide(g->room + s->n + (ranks != NULL ? ranks->after : 0), line) * line;
     TRY(context_lend(s->ctx, state_bytes + parts_bytes, &g->small));
-    TRY(context_lend(s->ctx, vectors * g->stride * size, &g->vectors));
+    TRY(context_lend(s->ctx, (g->room + vectors * g->stride) * size, &g->vectors));
     if (s->precond != NULL)
-        TRY(context_lend(s->ctx, s->n * size, &g->z));
+        TRY(krylov_lend(s, s->part, s->count, &g->z));
+    if (ranks != NULL)
+        TRY(host_alloc(s->ctx, krylov_rank_parts_bytes(ranks, basis), s->call, (void **)&g->v.rank_parts));
     if (s->on_iterate != NULL && g->s.solver->iterate != NULL)
         TRY(context_lend(s->ctx, s->n * size, &g->shown));
     /* all bits 0, also as floats */
     TRY(spmv_map_index(s->ctx, SPMV_F64, &(const double){0}, NULL, g->small, (state_bytes + parts_bytes) / 8));
-    g->v = (struct krylov_vectors){
-        .ctx = s->ctx, .type = s->type, .n = s->n, .state = g->small, .parts = (char *)g->small + state_bytes};
-    if (context_on_device(s->ctx) && g->s.solver->step != NULL) {
+    g->v = (struct krylov_vectors){.ctx = s->ctx,
+                                   .type = s->type,
+                                   .n = s->n,
+                                   .state = g->small,
+                                   .parts = (char *)g->small + state_bytes,
+                                   .ranks = ranks,
+                                   .rank_parts = g->v.rank_parts};
+    if (context_on_device(s->ctx) && ranks == NULL && g->s.solver->step != NULL) {
         TRY(krylov_persistent_open(g, &g->persistent));
         if (g->persistent == NULL)
             TRY(krylov_queue_open(g, &g->queue));
@@ -368,9 +378,11 @@ static void close(struct krylov_loop *g)
         krylov_queue_close(g->queue);
         krylov_persistent_close(g, g->persistent);
     }
-    void *const lent[] = {g->small, g->vectors, g->z, g->shown};
+    void *const lent[] = {g->small, g->vectors, g->shown};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
         context_take_back(g->s.ctx, lent[i]);
+    krylov_take_back(&g->s, g->s.part, g->z);
+    host_free(g->v.rank_parts);
     krylov_close(&g->s);
 }
 
@@ -383,7 +395,7 @@ spmv_status krylov_loop_solve(const struct krylov *asked)
     TRY(krylov_take_precond(s, s->info.type));
     if (s->solver->symmetric && s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
         TRY(krylov_check_symmetry(s));
-    if (s->info.rows == 0)
+    if (krylov_rows(s) == 0)
         return krylov_solve_empty(s);
     st = open(&g);
     if (st == SPMV_OK) {

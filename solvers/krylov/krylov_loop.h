@@ -21,11 +21,11 @@ struct krylov_loop {
     struct krylov_state host;   /* the last copy of the state */
     struct krylov_queue *queue; /* cuda; NULL with persistent */
     struct krylov_persistent *persistent;
-    void *small;   /* memory of the state, its arrays and the parts of sums */
-    void *vectors; /* memory of the solver's vectors, `stride` elements apart */
-    int64_t stride;
-    void *z;     /* M^-1 of a vector; without M the vector itself is used */
-    void *shown; /* gmres with on_iterate: the iterate */
+    void *small;          /* memory of the state, its arrays and the parts of sums */
+    void *vectors;        /* memory of the solver's vectors, `stride` elements apart, the first after `room` */
+    int64_t stride, room; /* with ranks, each vector has room for elements of others */
+    void *z;              /* M^-1 of a vector; without M the vector itself is used */
+    void *shown;          /* gmres with on_iterate: the iterate */
 };
 
 /* The vectors that a kernel of many steps works on, besides x. */
@@ -37,7 +37,7 @@ struct krylov_persistent_vectors {
 /* Vector number k of the workspace. */
 static inline void *krylov_loop_vector(const struct krylov_loop *g, int k)
 {
-    return (char *)g->vectors + (size_t)(k * g->stride) * spmv_type_size(g->s.type);
+    return (char *)g->vectors + (size_t)(g->room + k * g->stride) * spmv_type_size(g->s.type);
 }
 
 /* y = A x, for a step */

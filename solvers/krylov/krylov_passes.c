@@ -13,6 +13,18 @@
 
 enum { CACHE_BLOCK = 512 };
 
+/* The elements of a tile: with ranks, of a chunk. */
+static struct range range_of(const struct krylov_vectors *v, int64_t tile)
+{
+    return v->ranks != NULL ? (struct range){v->ranks->chunk[tile], v->ranks->chunk[tile + 1]} : tile_range(tile, v->n);
+}
+
+/* Where a pass on the host puts the parts of its tiles. */
+static struct krylov_scalar *parts_of(const struct krylov_vectors *v)
+{
+    return v->ranks != NULL ? v->rank_parts : v->parts;
+}
+
 struct combine_job {
     const struct krylov_vectors *v;
     const struct krylov_combination *a;
@@ -45,11 +57,50 @@ static tile_fn *const project[SPMV_TYPE_LIMIT] = FLOATING_TABLE(project_tile);
 static tile_fn *const store[SPMV_TYPE_LIMIT] = FLOATING_TABLE(store_tile);
 static tile_fn *const expand[SPMV_TYPE_LIMIT] = FLOATING_TABLE(expand_tile);
 
-int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis)
+/* The tiles of a pass: with ranks, the chunks of this one. */
+static int64_t tiles_in(const struct krylov_vectors *v)
 {
-    const int64_t sums = basis + 1 > KRYLOV_MOST_SUMS ? basis + 1 : KRYLOV_MOST_SUMS;
-    return context_on_device(ctx) ? krylov_parts_bytes_cuda((int)sums)
-                                  : tiles_of(n) * sums * (int64_t)sizeof(struct krylov_scalar);
+    return v->ranks != NULL ? v->ranks->chunks : tiles_of(v->n);
+}
+
+static int most_sums(int basis)
+{
+    return basis + 1 > KRYLOV_MOST_SUMS ? basis + 1 : KRYLOV_MOST_SUMS;
+}
+
+int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis, const struct plan_ranks *ranks)
+{
+    return context_on_device(ctx) ? krylov_parts_bytes_cuda(most_sums(basis), ranks)
+           : ranks != NULL        ? 0
+                                  : tiles_of(n) * most_sums(basis) * (int64_t)sizeof(struct krylov_scalar);
+}
+
+/* ------------------------------------------------------------- ranks */
+
+/* The parts, and the same as real numbers, one array for each sum. */
+int64_t krylov_rank_parts_bytes(const struct plan_ranks *ranks, int basis)
+{
+    return 2 * (ranks->chunks + 1) * most_sums(basis) * (int64_t)sizeof(struct krylov_scalar);
+}
+
+spmv_status krylov_sum_ranks(const struct krylov_vectors *v, int sums, int stride)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t chunks = v->ranks->chunks;
+    const int parts = type_parts(v->type), count = sums * parts;
+    struct krylov_scalar *const scalar = v->rank_parts;
+    double *const number = (double *)(scalar + (chunks + 1) * stride), *const all = number + chunks * count;
+    for (int64_t c = 0; c < chunks; c++)
+        for (int d = 0; d < sums; d++) {
+            number[d * parts * chunks + c] = scalar[c * stride + d].re;
+            if (parts > 1)
+                number[(d * parts + 1) * chunks + c] = scalar[c * stride + d].im;
+        }
+    TRY(v->ranks->sum(v->ranks->self, SPMV_F64, number, chunks, count, all));
+    for (int d = 0; d < sums; d++)
+        scalar[d] = (struct krylov_scalar){all[d * parts], parts > 1 ? all[d * parts + 1] : 0};
+done:
+    return st;
 }
 
 /* ------------------------------------------------------------- the lines of a combination */
@@ -114,40 +165,95 @@ spmv_status krylov_sum(const struct krylov_vectors *v, const void *a, const void
 
 /* ------------------------------------------------------------- the passes */
 
+/* On a GPU: adds the parts in v->parts over all ranks, and ends the pass with the sums. */
+static spmv_status finish_on_ranks(const struct krylov_vectors *v, int sums, enum krylov_finish finish, bool always)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t size = (int64_t)sizeof(struct krylov_scalar);
+    if (sums > 0) {
+        if (v->ranks->chunks > 0)
+            TRY(spmv_download(v->ctx, v->parts, v->rank_parts, v->ranks->chunks * sums * size));
+        TRY(krylov_sum_ranks(v, sums, sums));
+        TRY(spmv_upload(v->ctx, v->rank_parts, v->parts, sums * size));
+    }
+    TRY(krylov_rank_finish_cuda(v, finish, always));
+done:
+    return st;
+}
+
+static spmv_status combine_on_ranks(const struct krylov_vectors *v, const struct krylov_combination *a)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov_combination vectors = *a;
+    vectors.sums = 0;
+    vectors.finish = FINISH_NOTHING;
+    if (a->outputs > 0 && v->n > 0)
+        TRY(krylov_combine_cuda(v, &vectors));
+    if (a->sums > 0)
+        TRY(krylov_rank_dots_cuda(v, a));
+    if (a->finish != FINISH_NOTHING)
+        TRY(finish_on_ranks(v, a->sums, a->finish, a->always));
+done:
+    return st;
+}
+
+static spmv_status project_on_ranks(const struct krylov_vectors *v, const struct krylov_projection *a)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov_state state;
+    TRY(spmv_download(v->ctx, v->state, &state, (int64_t)sizeof state));
+    if (state.ending)
+        return SPMV_OK;
+    TRY(krylov_rank_project_cuda(v, a, state.j + 2));
+    TRY(finish_on_ranks(v, state.j + 2, a->finish, false));
+done:
+    return st;
+}
+
 spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_combination *a)
 {
     if (context_on_device(v->ctx))
-        return krylov_combine_cuda(v, a);
+        return v->ranks != NULL ? combine_on_ranks(v, a) : krylov_combine_cuda(v, a);
+    spmv_status st = SPMV_OK;
     struct combine_job job = {v, a};
     if (v->state->ending && !a->always)
         return SPMV_OK;
-    tiles_each(v->ctx, tiles_of(v->n), combine[v->type], &job);
+    tiles_each(v->ctx, tiles_in(v), combine[v->type], &job);
     struct krylov_scalar sums[KRYLOV_MOST_SUMS] = {{0, 0}};
-    const struct krylov_scalar *const parts = v->parts;
-    for (int64_t t = 0; t < tiles_of(v->n); t++)
+    const struct krylov_scalar *const parts = parts_of(v);
+    if (v->ranks != NULL && a->sums > 0) {
+        TRY(krylov_sum_ranks(v, a->sums, KRYLOV_MOST_SUMS));
+        memcpy(sums, parts, (size_t)a->sums * sizeof *sums);
+    }
+    for (int64_t t = 0; t < tiles_in(v) && v->ranks == NULL; t++)
         for (int d = 0; d < a->sums; d++)
             sums[d] = scalar_sum(sums[d], parts[t * KRYLOV_MOST_SUMS + d]);
     krylov_finish_scalars(a->finish, v->state, sums);
-    return SPMV_OK;
+done:
+    return st;
 }
 
 spmv_status krylov_project(const struct krylov_vectors *v, const struct krylov_projection *a)
 {
     if (context_on_device(v->ctx))
-        return krylov_project_cuda(v, a);
+        return v->ranks != NULL ? project_on_ranks(v, a) : krylov_project_cuda(v, a);
+    spmv_status st = SPMV_OK;
     struct project_job job = {v, a, v->state->j + 2};
-    struct krylov_scalar *const parts = v->parts;
+    struct krylov_scalar *const parts = parts_of(v);
     if (v->state->ending)
         return SPMV_OK;
-    tiles_each(v->ctx, tiles_of(v->n), project[v->type], &job);
-    for (int64_t t = 1; t < tiles_of(v->n); t++)
+    tiles_each(v->ctx, tiles_in(v), project[v->type], &job);
+    if (v->ranks != NULL)
+        TRY(krylov_sum_ranks(v, job.sums, job.sums));
+    for (int64_t t = 1; t < tiles_in(v) && v->ranks == NULL; t++)
         for (int d = 0; d < job.sums; d++)
             parts[d] = scalar_sum(parts[d], parts[t * job.sums + d]);
     if (a->finish == GMRES_FIRST)
         gmres_first(v->state, parts);
     else
         gmres_second(v->state, parts);
-    return SPMV_OK;
+done:
+    return st;
 }
 
 spmv_status krylov_store(const struct krylov_vectors *v, const struct krylov_storing *a)
@@ -156,7 +262,7 @@ spmv_status krylov_store(const struct krylov_vectors *v, const struct krylov_sto
         return krylov_store_cuda(v, a);
     struct store_job job = {v, a};
     if (!v->state->ending)
-        tiles_each(v->ctx, tiles_of(v->n), store[v->type], &job);
+        tiles_each(v->ctx, tiles_in(v), store[v->type], &job);
     return SPMV_OK;
 }
 
@@ -165,7 +271,7 @@ spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int
     if (context_on_device(v->ctx))
         return krylov_expand_cuda(v, basis, stride, x, to);
     struct expand_job job = {v, basis, x, to, stride};
-    tiles_each(v->ctx, tiles_of(v->n), expand[v->type], &job);
+    tiles_each(v->ctx, tiles_in(v), expand[v->type], &job);
     return SPMV_OK;
 }
 

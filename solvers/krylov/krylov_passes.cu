@@ -453,9 +453,10 @@ spmv_status launch_combination(const krylov_vectors *v, const krylov_combination
 
 } // namespace
 
-extern "C" int64_t krylov_parts_bytes_cuda(int sums)
+extern "C" int64_t krylov_parts_bytes_cuda(int sums, const plan_ranks *ranks)
 {
-    return HEAD + (int64_t)MANY_BLOCKS * sums * (int64_t)sizeof(krylov_scalar);
+    const int64_t parts = ranks != nullptr ? max_i64(1, ranks->chunks) : (int64_t)MANY_BLOCKS;
+    return HEAD + parts * sums * (int64_t)sizeof(krylov_scalar);
 }
 
 extern "C" spmv_status krylov_combine_cuda(const krylov_vectors *v, const krylov_combination *a)

@@ -3,7 +3,9 @@
  * the end (krylov_scalars.h). All are queued. Each returns without effect while state->ending is
  * not 0, unless stated otherwise.
  *
- * Determinism: the order of each sum depends on n alone.
+ * Determinism: the order of each sum depends on n alone. With several ranks, a sum has one part for each
+ * chunk of rows (struct plan_ranks), and all ranks see the same sums. There a pass is called together, and
+ * on cuda it waits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef KRYLOV_PASSES_H
@@ -11,6 +13,7 @@
 
 #include "core/backend.h"
 #include "core/reals.h"
+#include "product/plan_internal.h"
 #include "solvers/krylov/krylov_scalars.h"
 
 enum { KRYLOV_MOST_INPUTS = 8, KRYLOV_MOST_OUTPUTS = 4, KRYLOV_MOST_BASIS = 201 };
@@ -21,12 +24,19 @@ struct krylov_vectors {
     spmv_type type; /* f32, f64, c64, c128 */
     int64_t n;
     struct krylov_state *state;
-    void *parts; /* krylov_parts_bytes */
+    void *parts;                      /* krylov_parts_bytes */
+    const struct plan_ranks *ranks;   /* NULL: none */
+    struct krylov_scalar *rank_parts; /* with ranks: in host memory, of krylov_rank_parts_bytes */
 };
 
 /* Workspace for passes over n elements, with at most `basis` basis vectors (0: only
  * krylov_combine). The first bytes must be 0 before the first pass. */
-int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis);
+int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis, const struct plan_ranks *ranks);
+int64_t krylov_rank_parts_bytes(const struct plan_ranks *ranks, int basis);
+
+/* With ranks: adds v->rank_parts, `stride` numbers of which the first `sums` belong to each chunk, and
+ * replaces the first ones by the sums of all ranks. */
+spmv_status krylov_sum_ranks(const struct krylov_vectors *v, int sums, int stride);
 
 /* out[o] = sum_i state->c[c[o][i]] in[i]; then sums[d] = sum conj(left[d]) right[d], and
  * finish(state, sums). C_ZERO as coefficient means: without this input.
@@ -97,7 +107,15 @@ spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int
 /* Solves the triangle of gmres for state->g, also while state->ending is not 0. */
 spmv_status krylov_solve_triangle(const struct krylov_vectors *v);
 
-int64_t krylov_parts_bytes_cuda(int sums) CUDA_ONLY(0);
+/* krylov_ranks.cu: what each chunk of this rank adds to the sums, to v->parts, and from the sums there the scalars. */
+spmv_status krylov_rank_dots_cuda(const struct krylov_vectors *v, const struct krylov_combination *a)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status krylov_rank_project_cuda(const struct krylov_vectors *v, const struct krylov_projection *a, int sums)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status krylov_rank_finish_cuda(const struct krylov_vectors *v, enum krylov_finish finish, bool always)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+int64_t krylov_parts_bytes_cuda(int sums, const struct plan_ranks *ranks) CUDA_ONLY(0);
 spmv_status krylov_combine_cuda(const struct krylov_vectors *v, const struct krylov_combination *a)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status krylov_project_cuda(const struct krylov_vectors *v, const struct krylov_projection *a)

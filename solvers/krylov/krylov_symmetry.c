@@ -160,7 +160,8 @@ static spmv_status find_parts(const struct krylov *k, struct symmetry_sample *s,
     if (st != SPMV_OK)
         return st;
     for (int64_t part = 0; part <= s->parts; part++)
-        (*begin)[part] = ranks != NULL ? ranks->chunk[part] : min_i64(s->count, part * ceil_divide(s->count, s->parts));
+        (*begin)[part] = ranks != NULL ? ranks->chunk[part] * type_parts(k->info.type)
+                                       : min_i64(s->count, part * ceil_divide(s->count, s->parts));
     s->begin = *begin;
     return SPMV_OK;
 }
@@ -176,7 +177,7 @@ static spmv_status sample(const struct krylov *k)
     int64_t *begin = NULL;
     void *bounds = NULL, *device_sums = NULL;
     struct symmetry_sample s = {.count = k->info.rows * k->info.vectors * type_parts(k->info.type),
-                                .first = ranks != NULL ? ranks->first_row : 0,
+                                .first = ranks != NULL ? ranks->first_row * type_parts(k->info.type) : 0,
                                 .type = type_part(k->info.type)};
     s.team = host_team(ctx, s.count);
     TRY(krylov_lend(k, s.type, s.count, &s.in));

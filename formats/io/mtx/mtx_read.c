@@ -169,6 +169,8 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
     spmv_type type;
     TRY(mtx_header_read(source, &header));
     TRY(mtx_header_type(source, &header, options->type, &type));
+    if (type_is_complex(type)) /* entries in parts are real */
+        sharing = NULL;
     const int ranks = sharing != NULL && !header.array ? sharing->ranks : 1;
     TRY(check_memory(source, &header,
                      header.array ? bytes_of_array(&header, 0, type)

@@ -1,0 +1,317 @@
+/* The solvers of ranks: the solver of a matrix (solvers/solver.c) with a plan of one rank's rows, and what
+ * it needs of all ranks.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/primitives.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/choice.h"
+#include "core/reals.h"
+#include "distributed/group_internal.h"
+#include "formats/matrix_internal.h"
+#include "solvers/exchange/rank_tools.h"
+#include "solvers/solver_ranks.h"
+
+static const char *const what = "a solver of a group";
+
+struct spmv_group_solver {
+    spmv_group_matrix *m;
+    spmv_group_matrix *negative; /* -A; NULL: not made yet */
+    spmv_cg_fn on_iteration;     /* of the caller */
+    void *user;
+    struct group_callback callback; /* of the present solve */
+    struct solver_ranks ranks;
+    spmv_solver *solver;
+};
+
+/* ------------------------------------------------------------- the rows with columns of the whole matrix */
+
+/* The number of a column of the plan's matrix in the whole matrix. */
+static int32_t number_of(const spmv_group_matrix *m, int32_t place)
+{
+    const struct halo *const h = &m->halo;
+    const int rank = m->group->transport.rank;
+    const int64_t own = place - h->room, own_cols = m->col_of_rank[rank + 1] - m->col_of_rank[rank];
+    return own < 0          ? h->ghost[own + h->before]
+           : own < own_cols ? (int32_t)(m->col_of_rank[rank] + own)
+                            : h->ghost[h->before + own - own_cols];
+}
+
+void group_own_rows_release(struct group_own_rows *r)
+{
+    host_free_all(r->col, r->val);
+}
+
+spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_own_rows *r)
+{
+    spmv_status st = SPMV_OK;
+    TRY(group_rows_to_host(m));
+    const spmv_type type = m->own.type, part = type_part(type);
+    const int64_t nnz = m->own.nnz, numbers = nnz * type_parts(type);
+    const bool valued = !m->pattern && nnz > 0;
+    TRY(host_alloc(m->ctx, max_i64(1, nnz) * (int64_t)sizeof *r->col, what, (void **)&r->col));
+    for (int64_t k = 0; k < nnz; k++)
+        r->col[k] = number_of(m, m->col[k]);
+    if (valued) {
+        TRY(host_alloc(m->ctx, nnz * (int64_t)spmv_type_size(type), what, &r->val));
+        memcpy(r->val, m->val, (size_t)nnz * spmv_type_size(type));
+    }
+    for (int64_t k = 0; k < numbers && valued && negative; k++)
+        real_set(part, r->val, k, -real_at(part, r->val, k));
+    r->view = csr_of(m->own.rows, m->cols, nnz, m->row_ptr, r->col, r->val, type, SPMV_MEMORY_HOST);
+done:
+    return st;
+}
+
+/* A matrix with the options of another one. */
+static spmv_status make_like(spmv_group_matrix *m, const spmv_csr *own, spmv_group_matrix **made)
+{
+    spmv_group_matrix_options o;
+    spmv_group_matrix_options_init(&o, sizeof o);
+    o.type = m->type;
+    o.block = m->ranks.rows == m->cols ? m->ranks.block : 0;
+    o.exchange = m->exchange.kind != NULL ? m->exchange.kind->name : NULL;
+    return group_matrix_make(m->group, own, false, &o, made);
+}
+
+/* ------------------------------------------------------------- what a solver needs of all ranks */
+
+static spmv_status agree(void *self, spmv_status status)
+{
+    const struct spmv_group_solver *const g = self;
+    return spmv_group_agree(g->m->group, status);
+}
+
+/* Up to so many rows and entries, a preconditioner of the whole matrix on each rank takes little memory, and less
+ * time than the iterations of a weaker one; up to the second number, also where others have failed. */
+enum { SMALL_WHOLE = 1 << 18, MOST_WHOLE = 1 << 23 };
+
+static spmv_status make_precond(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
+                                const spmv_preconditioner_options *options, spmv_preconditioner **made)
+{
+    const struct spmv_group_solver *const g = self;
+    spmv_group_matrix *const m = negative ? g->negative : g->m;
+    const int64_t work = m->ranks.rows + m->ranks.nnz;
+    const bool any = choice_is_auto(name);
+    const bool whole = purpose == PRECOND_FOR_UNSYMMETRIC && chosen && options->near_nulls == 0 &&
+                       options->dimensions == 0 && work <= (any ? SMALL_WHOLE : MOST_WHOLE);
+    m->group->settled = false;
+    const spmv_status st = whole ? group_precond_whole(m, purpose, name, options, made)
+                                 : group_precond_make(m, purpose, name, options, made);
+    if (st != SPMV_OK) { /* that of another rank */
+        char why[1024];
+        snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
+        spmv_preconditioner_destroy(*made);
+        *made = NULL;
+        (void)context_fail(m->ctx, st, "%s", why);
+    }
+    return st;
+}
+
+/* Of this rank's diagonal; a rank without rows has none. */
+static spmv_status own_extreme(spmv_group_matrix *m, spmv_op op, double *extreme)
+{
+    spmv_status st = SPMV_OK;
+    struct group_square b = {.row_ptr = NULL};
+    void *diagonal = NULL, *one = NULL;
+    union real host;
+    const spmv_type type = m->pattern ? SPMV_F64 : m->own.type;
+    const int64_t rows = m->own.rows, size = (int64_t)spmv_type_size(type);
+    if (rows == 0)
+        return SPMV_OK;
+    TRY(group_square_make(m, true, &b));
+    if (b.view.memory == SPMV_MEMORY_HOST && !context_on_device(m->ctx))
+        b.view.memory = SPMV_MEMORY_CONTEXT;
+    TRY(context_lend(m->ctx, rows * size, &diagonal));
+    TRY(context_lend(m->ctx, rows * size, &one));
+    TRY(spmv_matrix_diagonal(m->ctx, &b.view, diagonal));
+    TRY(spmv_reduce(m->ctx, op, type, diagonal, one, rows));
+    TRY(spmv_download(m->ctx, one, &host, size));
+    *extreme = real_at(type, &host, 0);
+done:
+    context_take_back(m->ctx, diagonal);
+    context_take_back(m->ctx, one);
+    group_square_release(m->ctx, &b);
+    return st;
+}
+
+static spmv_status find_extreme(void *self, spmv_op op, double *extreme)
+{
+    spmv_status st = SPMV_OK;
+    const struct spmv_group_solver *const g = self;
+    const double sign = op == SPMV_MIN ? -1 : 1;
+    double own = -sign * INFINITY;
+    TRY(spmv_group_agree(g->m->group, own_extreme(g->m, op, &own)));
+    own *= sign;
+    TRY(group_largest(g->m, &own));
+    *extreme = sign * own;
+done:
+    return st;
+}
+
+static spmv_status make_negative(void *self, spmv_plan **plan)
+{
+    spmv_status st = SPMV_OK;
+    struct spmv_group_solver *const g = self;
+    struct group_own_rows rows = {.col = NULL};
+    if (g->negative == NULL) {
+        TRY(spmv_group_agree(g->m->group, group_take_rows(g->m, true, &rows)));
+        TRY(make_like(g->m, &rows.view, &g->negative));
+    }
+    *plan = g->negative->plan;
+done:
+    group_own_rows_release(&rows);
+    return st;
+}
+
+/* ------------------------------------------------------------- the functions */
+
+/* The options that must be the same on all ranks. */
+static uint64_t numbers_of(const spmv_solver_options *o)
+{
+    const double numbers[] = {o->rtol,       o->atol,           (double)o->max_iterations,
+                              o->zero_start, o->symmetry_check, o->restart};
+    const char *const texts[] = {o->solver, o->precond, o->rung};
+    uint64_t mixed = group_mix(0, numbers, sizeof numbers);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *const text = texts[i] != NULL ? texts[i] : "auto";
+        mixed = group_mix(mixed, text, strlen(text) + 1);
+    }
+    return mixed;
+}
+
+static int tell(int64_t iteration, double residual, void *user)
+{
+    struct spmv_group_solver *const g = user;
+    return g->callback.tell != NULL ? g->callback.tell(iteration, residual, &g->callback) : 0;
+}
+
+static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *options, spmv_group_solver **solver)
+{
+    spmv_status st = SPMV_OK;
+    struct spmv_group_solver *g = NULL;
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    spmv_status ready = options_take(m->ctx, "solver", &o, sizeof o, options);
+    if (ready == SPMV_OK && m->ranks.rows != m->cols)
+        ready = context_fail(m->ctx, SPMV_ERROR_NOT_SQUARE,
+                             "spmv_group_solver_create: the matrix has %lld rows and %lld "
+                             "columns",
+                             (long long)m->ranks.rows, (long long)m->cols);
+    if (ready == SPMV_OK)
+        ready = host_alloc(m->ctx, sizeof *g, what, (void **)&g);
+    if (g != NULL)
+        *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user};
+    TRY(group_agree_on(m->group, ready, "other options of a solver", numbers_of(&o)));
+    g->ranks = (struct solver_ranks){
+        .self = g, .agree = agree, .precond = make_precond, .extreme = find_extreme, .negative = make_negative};
+    o.on_iteration = tell;
+    o.user = g;
+    TRY(solver_create_for_rank(m->plan, &g->ranks, &o, &g->solver));
+    *solver = g;
+    g = NULL;
+done:
+    if (g != NULL) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
+        spmv_group_solver_destroy(g);
+        (void)context_fail(m->ctx, st, "%s", why);
+    }
+    return st;
+}
+
+spmv_status spmv_group_solver_create(spmv_group_matrix *m, const spmv_solver_options *options,
+                                     spmv_group_solver **solver)
+{
+    if (m == NULL || solver == NULL)
+        return context_need(m != NULL ? m->ctx : NULL, "spmv_group_solver_create", "solver", solver);
+    *solver = NULL;
+    group_begin(m->group);
+    return group_end(m->group, create(m, options, solver));
+}
+
+void spmv_group_solver_destroy(spmv_group_solver *g)
+{
+    if (g == NULL)
+        return;
+    spmv_solver_destroy(g->solver);
+    spmv_group_matrix_destroy(g->negative);
+    host_free(g);
+}
+
+static spmv_status check_vectors(const spmv_group_matrix *m, const void *b, const void *x)
+{
+    if (m->own.rows > 0 && (b == NULL || x == NULL || b == x))
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_group_solver_solve: %s",
+                            b == NULL   ? "b is NULL"
+                            : x == NULL ? "x is NULL"
+                                        : "b and x are the same array");
+    return SPMV_OK;
+}
+
+static spmv_status solve(spmv_group_solver *g, const void *b, void *x, spmv_solver_result *result, size_t size)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *const m = g->m;
+    struct group_callback callback = {.stops = NULL};
+    TRY(spmv_group_agree(m->group, check_vectors(m, b, x)));
+    TRY(group_solve_begin(m, x, g->on_iteration, g->user, &callback));
+    g->callback = callback;
+    /* a rank without rows has vectors all the same */
+    st = spmv_solver_solve(g->solver, b != NULL ? b : m->x_at, m->x, result, size);
+    st = group_solve_end(m, x, &g->callback, st);
+    host_free(callback.stops);
+done:
+    return st;
+}
+
+spmv_status spmv_group_solver_solve(spmv_group_solver *g, const void *b, void *x, spmv_solver_result *result,
+                                    size_t size)
+{
+    if (g == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(g->m->group);
+    return group_end(g->m->group, solve(g, b, x, result, size));
+}
+
+spmv_status spmv_group_solver_describe(const spmv_group_solver *g, spmv_solver_info *info, size_t size)
+{
+    return spmv_solver_describe(g != NULL ? g->solver : NULL, info, size);
+}
+
+/* ------------------------------------------------------------- the transpose */
+
+static spmv_status transpose(spmv_group_matrix *m, spmv_group_matrix **made)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = m->ctx;
+    struct group_own_rows rows = {.col = NULL};
+    struct csr_copies there = {0}, here = {0};
+    struct rank_arrays to = {.nnz = 0};
+    spmv_csr own, turned;
+    st = group_take_rows(m, false, &rows);
+    if (st == SPMV_OK)
+        st = csr_to_context(ctx, &rows.view, false, &own, &there);
+    TRY(spmv_group_agree(m->group, st));
+    TRY(m->ranks.tools->transpose(m, m->row_of_rank, m->col_of_rank, &own, &to));
+    turned = csr_of(to.rows, m->ranks.rows, to.nnz, to.row_ptr, to.col, to.val, m->own.type, SPMV_MEMORY_CONTEXT);
+    TRY(spmv_group_agree(m->group, csr_to_host(ctx, &turned, false, &turned, &here)));
+    turned.memory = SPMV_MEMORY_HOST;
+    TRY(make_like(m, &turned, made));
+done:
+    group_own_rows_release(&rows);
+    csr_free_context(ctx, &there);
+    csr_free_host(&here);
+    context_free_all(ctx, to.row_ptr, to.col, to.val);
+    return st;
+}
+
+spmv_status spmv_group_matrix_transpose(spmv_group_matrix *m, spmv_group_matrix **made)
+{
+    if (m == NULL || made == NULL)
+        return context_need(m != NULL ? m->ctx : NULL, "spmv_group_matrix_transpose", "made", made);
+    *made = NULL;
+    group_begin(m->group);
+    return group_end(m->group, transpose(m, made));
+}

@@ -1,0 +1,60 @@
+/* A solver of the rows that one of several ranks has. All ranks make it together and solve together: they see
+ * the same sums, so they choose the same solvers and take the same steps. distributed/ has the functions
+ * that need the rows of others.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SOLVER_RANKS_H
+#define SOLVER_RANKS_H
+
+#include <spmv/primitives.h>
+#include <spmv/solvers.h>
+
+#include "product/plan_internal.h"
+#include "solvers/precond/precond_internal.h"
+
+/* All functions are called together, and fail on all ranks. */
+struct solver_ranks {
+    void *self;
+
+    /* SPMV_OK if that is the status of all ranks. Each has its own message, or that of the one that failed. */
+    spmv_status (*agree)(void *self, spmv_status status);
+
+    /* Makes the preconditioner of this name, or for "auto" one for the purpose. negative: of -A. chosen: the
+     * caller has not named it. */
+    spmv_status (*precond)(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
+                           const spmv_preconditioner_options *options, spmv_preconditioner **made);
+
+    /* The smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of the whole matrix, which is real. */
+    spmv_status (*extreme)(void *self, spmv_op which, double *extreme);
+
+    /* A plan for -A, whose vectors have the same room. It belongs to self. */
+    spmv_status (*negative)(void *self, spmv_plan **plan);
+};
+
+/* As spmv_solver_create, of a plan for the rows of one rank. Several right-hand sides, inner iterations, the
+ * solver direct and own preconditioners are not supported. x of a solve has room for the elements of other
+ * ranks, as a vector that the plan multiplies. ranks must outlive the solver. */
+spmv_status solver_create_for_rank(spmv_plan *plan, const struct solver_ranks *ranks,
+                                   const spmv_solver_options *options, spmv_solver **solver);
+
+/* Makes the named preconditioner of a matrix that need not be symmetric, for gmres and bicgstab. */
+spmv_status solver_make_unsymmetric(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                    const spmv_preconditioner_options *options, spmv_preconditioner **made);
+
+/* The preconditioner of this name for the purpose; for "auto" the one that a solver takes. real: a is no
+ * equivalent of a complex matrix. */
+spmv_status solver_make_for(spmv_context *ctx, enum precond_for purpose, const char *name, const spmv_csr *a, bool real,
+                            const spmv_preconditioner_options *options, spmv_preconditioner **made);
+
+/* The real matrix that does to real and imaginary parts what a complex one does, in host memory. */
+struct equivalent {
+    spmv_csr a;
+    int64_t *row_ptr;
+    int32_t *col;
+    void *val;
+    struct csr_copies copies; /* of the complex matrix, if that is on a GPU */
+};
+spmv_status equivalent_make(spmv_context *ctx, const spmv_csr *a, struct equivalent *e);
+void equivalent_free(struct equivalent *e);
+
+#endif

@@ -1,0 +1,655 @@
+/* Every solver on ranks (spmv_group_solver_create): x, iterations and history have the same bits for any number
+ * of ranks, "auto" chooses as without ranks, and all ranks end with the same status.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <spmv/primitives.h>
+
+#include "core/runtime.h"
+#include "distributed/group_internal.h"
+#include "tests/support/support.h"
+
+/* What becomes of a generated matrix. */
+enum turn { AS_IT_IS, NEGATED, SHIFTED, TURNED, PENALIZED };
+
+struct system_case {
+    const char *spec;
+    spmv_type type;
+    enum turn turn;
+    const char *solver, *precond; /* NULL: auto */
+    const char *expected;         /* the solver */
+    double rtol;
+};
+
+#ifdef HOST_CUDA /* a thousand times slower */
+#define GRID "poisson2d:14"
+#define FLOW "convdiff2d:14,3"
+#else
+#define GRID "poisson2d:30"
+#define FLOW "convdiff2d:30,3"
+#endif
+
+static const struct system_case cases[] = {
+    {GRID, SPMV_F64, AS_IT_IS, "minres", "jacobi", "minres", 1e-8},
+    {GRID, SPMV_F64, SHIFTED, "minres", "none", "minres", 1e-8},
+    {FLOW, SPMV_F64, AS_IT_IS, "gmres", "jacobi", "gmres", 1e-8},
+    {FLOW, SPMV_F64, AS_IT_IS, "gmres", "none", "gmres", 1e-8},
+    {FLOW, SPMV_F64, AS_IT_IS, "bicgstab", "jacobi", "bicgstab", 1e-8},
+    {FLOW, SPMV_F32, AS_IT_IS, "gmres", "jacobi", "gmres", 1e-4},
+    {GRID, SPMV_F32, AS_IT_IS, "minres", "none", "minres", 1e-4},
+    {FLOW, SPMV_C128, TURNED, "gmres", "jacobi", "gmres", 1e-8},
+    {FLOW, SPMV_C128, TURNED, "bicgstab", "none", "bicgstab", 1e-8},
+    {FLOW, SPMV_C64, TURNED, "gmres", "none", "gmres", 1e-4},
+    {GRID, SPMV_C128, AS_IT_IS, "cg", "jacobi", "cg", 1e-8},
+    {GRID, SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-8},
+    {GRID, SPMV_F64, NEGATED, NULL, NULL, "cg", 1e-8},
+    {GRID, SPMV_F64, SHIFTED, NULL, NULL, "minres", 1e-8},
+    {FLOW, SPMV_F64, AS_IT_IS, NULL, NULL, "gmres", 1e-8},
+    {FLOW, SPMV_C128, TURNED, NULL, NULL, "gmres", 1e-8},
+    {"poisson2d:1", SPMV_F64, AS_IT_IS, "gmres", "none", "gmres", 1e-8},
+};
+enum { CASES = sizeof cases / sizeof *cases, MOST_HISTORY = 20000 };
+
+#ifdef HOST_CUDA
+static const int rank_counts[] = {3};
+#else
+static const int rank_counts[] = {2, 3, 7};
+#endif
+enum { COUNTS = sizeof rank_counts / sizeof *rank_counts };
+
+struct outcome {
+    char *x;
+    spmv_solver_result result;
+    double *history;
+    int64_t told;
+};
+
+struct run {
+    const struct system_case *of;
+    const spmv_csr *a;
+    const void *b, *x0; /* all of them; x0 NULL: starts at 0 */
+    int64_t stop_at;    /* the callback cancels; -1: never */
+    struct outcome *outcome;
+    spmv_status status[8]; /* of each rank */
+};
+
+/* ------------------------------------------------------------- systems */
+
+static spmv_matrix *generate(const char *spec, spmv_csr *a)
+{
+    spmv_context *ctx = NULL;
+    spmv_matrix *matrix = NULL;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_REF;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    assert_int_equal(spmv_matrix_generate(ctx, spec, SPMV_F64, &matrix), SPMV_OK);
+    spmv_matrix_view(matrix, a);
+    spmv_context_destroy(ctx);
+    return matrix;
+}
+
+/* The values of the case in its type. Turned: by an angle that grows with the row. */
+static void *values_of(const struct system_case *c, const spmv_csr *a)
+{
+    const int64_t *const row_ptr = a->row_ptr;
+    const spmv_type part = type_part(c->type);
+    const int parts = type_parts(c->type);
+    void *values = calloc((size_t)a->nnz + 1, spmv_type_size(c->type));
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
+            const double angle = c->turn == TURNED ? 0.5 + (double)i / (double)a->rows : 0;
+            double value = real_at(a->type, a->val, k);
+            if (c->turn == NEGATED)
+                value = -value;
+            if (c->turn == SHIFTED && a->col[k] == i) /* the first rows of an indefinite matrix */
+                value = i < a->rows / 50 ? -1 - value : value + 1;
+            if (c->turn == PENALIZED && a->col[k] == i && i < a->rows / 20)
+                value = 1e14;
+            real_set(part, values, k * parts, value * cos(angle));
+            if (parts > 1)
+                real_set(part, values, k * parts + 1, value * sin(angle));
+        }
+    return values;
+}
+
+/* Element i of the known solution. */
+static double known(int64_t i)
+{
+    return 1 + (double)(splitmix_mix((uint64_t)i + 7) >> 40) / (1 << 24);
+}
+
+/* b = A x, in the type of the case. */
+static void *right_side(const spmv_csr *a)
+{
+    const int64_t *const row_ptr = a->row_ptr;
+    const spmv_type part = type_part(a->type);
+    const int parts = type_parts(a->type);
+    void *b = calloc((size_t)a->rows + 1, spmv_type_size(a->type));
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int p = 0; p < parts; p++) {
+            double sum = 0;
+            for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
+                sum += real_at(part, a->val, k * parts + p) * known(a->col[k]);
+            real_set(part, b, i * parts + p, sum);
+        }
+    return b;
+}
+
+/* ------------------------------------------------------------- a run */
+
+static int keep_history(int64_t iteration, double residual, void *user)
+{
+    struct run *const run = user;
+    if (iteration < MOST_HISTORY)
+        run->outcome->history[iteration] = residual;
+    run->outcome->told++;
+    return iteration == run->stop_at;
+}
+
+/* Rows begin ... end - 1; offsets: end - begin + 1 numbers. */
+static spmv_csr rows_of(const spmv_csr *a, int64_t begin, int64_t end, int64_t *offsets)
+{
+    const int64_t *const row_ptr = a->row_ptr;
+    spmv_csr own = *a;
+    for (int64_t i = begin; i <= end; i++)
+        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
+    own.rows = end - begin;
+    own.nnz = row_ptr[end] - row_ptr[begin];
+    own.row_ptr = offsets;
+    own.col = a->col + row_ptr[begin];
+    own.val = (const char *)a->val + (size_t)row_ptr[begin] * spmv_type_size(a->type);
+    return own;
+}
+
+/* The matrix, and vectors of it, of a rank. */
+struct part {
+    spmv_group_matrix *m;
+    spmv_group_matrix_info info;
+    void *b, *x;
+    int64_t *offsets;
+};
+
+static spmv_status open_part(spmv_group *group, const struct run *run, struct part *p)
+{
+    spmv_context *const ctx = spmv_group_context(group);
+    const int64_t rank = spmv_group_rank(group), ranks = spmv_group_ranks(group), rows = run->a->rows;
+    const int64_t begin = rows * rank / ranks, end = rows * (rank + 1) / ranks;
+    const int64_t size = (int64_t)spmv_type_size(run->of->type);
+    p->offsets = malloc((size_t)(end - begin + 1) * sizeof *p->offsets);
+    const spmv_csr own = rows_of(run->a, begin, end, p->offsets);
+    spmv_status st = spmv_group_matrix_create(group, &own, NULL, &p->m);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(p->m, &p->info, sizeof p->info);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (p->info.own_rows + 1) * size, &p->b);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (p->info.own_rows + 1) * size, &p->x);
+    st = spmv_group_agree(group, st);
+    if (st == SPMV_OK)
+        st = spmv_group_scatter(p->m, SPMV_GROUP_ROWS, run->b, p->b);
+    if (st == SPMV_OK && run->x0 != NULL)
+        st = spmv_group_scatter(p->m, SPMV_GROUP_COLS, run->x0, p->x);
+    return st;
+}
+
+static void close_part(spmv_group *group, struct part *p)
+{
+    spmv_free(spmv_group_context(group), p->b);
+    spmv_free(spmv_group_context(group), p->x);
+    spmv_group_matrix_destroy(p->m);
+    free(p->offsets);
+}
+
+static spmv_status one_rank(spmv_group *group, void *user)
+{
+    struct run *const run = user;
+    const int rank = spmv_group_rank(group);
+    struct part p = {.m = NULL};
+    spmv_group_solver *solver = NULL;
+    spmv_solver_options options;
+    spmv_solver_result result;
+    spmv_solver_options_init(&options, sizeof options);
+    options.solver = run->of->solver;
+    options.precond = run->of->precond;
+    options.rtol = run->of->rtol;
+    options.zero_start = run->x0 == NULL;
+    options.on_iteration = keep_history;
+    options.user = run;
+    spmv_status st = open_part(group, run, &p);
+    if (st == SPMV_OK)
+        st = spmv_group_solver_create(p.m, &options, &solver);
+    if (st == SPMV_OK) {
+        st = spmv_group_solver_solve(solver, p.b, p.x, &result, sizeof result);
+        run->status[rank] = st;
+        if (rank == 0)
+            run->outcome->result = result;
+    }
+    if (st == SPMV_OK)
+        st = spmv_group_gather(p.m, SPMV_GROUP_COLS, p.x, run->outcome->x);
+    spmv_group_solver_destroy(solver);
+    close_part(group, &p);
+    return st;
+}
+
+static spmv_status run_ranks(int ranks, spmv_group_fn fn, void *user, char *message, size_t size)
+{
+    spmv_context_options context;
+    spmv_context_options_init(&context, sizeof context);
+    context.backend = support_backend;
+    context.threads = ranks + 1; /* one has another number than the others */
+    return spmv_group_run(ranks, &context, fn, user, message, size);
+}
+
+static void open_outcome(struct outcome *o, const spmv_csr *a)
+{
+    *o = (struct outcome){.x = calloc((size_t)a->rows + 1, 16), .history = calloc(MOST_HISTORY, sizeof *o->history)};
+}
+
+static void close_outcome(struct outcome *o)
+{
+    free(o->x);
+    free(o->history);
+}
+
+struct system {
+    spmv_matrix *matrix;
+    spmv_csr a;
+    void *val, *b;
+};
+
+static void open_system(const struct system_case *c, struct system *s)
+{
+    s->matrix = generate(c->spec, &s->a);
+    s->val = values_of(c, &s->a);
+    s->a.val = s->val;
+    s->a.type = c->type;
+    s->b = right_side(&s->a);
+}
+
+static void close_system(struct system *s)
+{
+    spmv_matrix_destroy(s->matrix);
+    free(s->val);
+    free(s->b);
+}
+
+/* ------------------------------------------------------------- the tests */
+
+static void check_solution(const struct system_case *c, const spmv_csr *a, const struct outcome *o)
+{
+    const double most = type_part(c->type) == SPMV_F32 ? 0.2 : 1e-3;
+    const int parts = type_parts(c->type);
+    assert_string_equal(o->result.solver, c->expected);
+    for (int64_t i = 0; i < a->rows; i++) {
+        const double error = fabs(real_at(type_part(c->type), o->x, i * parts) - known(i));
+        if (!(error <= most))
+            fail_msg("%s, %s: x[%lld] is off by %g", c->spec, c->expected, (long long)i, error);
+    }
+}
+
+static void same_bits_for_any_ranks(void **state)
+{
+    (void)state;
+    for (int k = 0; k < CASES; k++) {
+        const struct system_case *const c = &cases[k];
+        struct system s;
+        struct outcome one;
+        char message[512] = "";
+        open_system(c, &s);
+        open_outcome(&one, &s.a);
+        struct run run = {.of = c, .a = &s.a, .b = s.b, .stop_at = -1, .outcome = &one};
+        if (run_ranks(1, one_rank, &run, message, sizeof message) != SPMV_OK)
+            fail_msg("case %d, %s: %s", k, c->spec, message);
+        check_solution(c, &s.a, &one);
+        for (int n = 0; n < COUNTS; n++) {
+            struct outcome several;
+            open_outcome(&several, &s.a);
+            run.outcome = &several;
+            if (run_ranks(rank_counts[n], one_rank, &run, message, sizeof message) != SPMV_OK)
+                fail_msg("case %d, %s, %d ranks: %s", k, c->spec, rank_counts[n], message);
+            if (memcmp(one.x, several.x, (size_t)s.a.rows * spmv_type_size(c->type)) != 0 ||
+                one.result.iterations != several.result.iterations || one.told != several.told ||
+                memcmp(one.history, several.history, MOST_HISTORY * sizeof *one.history) != 0)
+                fail_msg("case %d, %s with %s: %d ranks have other bits than one", k, c->spec, c->expected,
+                         rank_counts[n]);
+            assert_string_equal(one.result.solver, several.result.solver);
+            assert_string_equal(one.result.precond, several.result.precond);
+            close_outcome(&several);
+        }
+        close_outcome(&one);
+        close_system(&s);
+    }
+}
+
+/* A start that solves the system needs no iteration; a callback that cancels ends all ranks. */
+static void starts_and_cancels(void **state)
+{
+    (void)state;
+    const struct system_case *const c = &cases[2];
+    struct system s;
+    struct outcome o;
+    char message[512] = "";
+    open_system(c, &s);
+    double *const x0 = malloc((size_t)s.a.rows * sizeof *x0);
+    for (int64_t i = 0; i < s.a.rows; i++)
+        x0[i] = known(i);
+    open_outcome(&o, &s.a);
+    struct run run = {.of = c, .a = &s.a, .b = s.b, .x0 = x0, .stop_at = -1, .outcome = &o};
+    assert_int_equal(run_ranks(3, one_rank, &run, message, sizeof message), SPMV_OK);
+    assert_int_equal(o.result.iterations, 0);
+    run.x0 = NULL;
+    run.stop_at = 5;
+    assert_int_equal(run_ranks(3, one_rank, &run, message, sizeof message), SPMV_CANCELLED);
+    for (int r = 0; r < 3; r++)
+        assert_int_equal(run.status[r], SPMV_CANCELLED);
+    close_outcome(&o);
+    close_system(&s);
+    free(x0);
+}
+
+/* A few rows are so large that the norm of the residual says nothing about the others: an x with wrong rows is a
+ * failure, the same on all ranks. */
+static void wrong_rows_are_a_failure(void **state)
+{
+    (void)state;
+    static const struct system_case c = {GRID, SPMV_F64, PENALIZED, "cg", "none", "cg", 1e-8};
+    struct system s;
+    int64_t row = -1;
+    open_system(&c, &s);
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        struct outcome o;
+        char message[512] = "";
+        open_outcome(&o, &s.a);
+        struct run run = {.of = &c, .a = &s.a, .b = s.b, .stop_at = -1, .outcome = &o};
+        assert_int_equal(run_ranks(ranks, one_rank, &run, message, sizeof message), SPMV_ERROR_STAGNATION);
+        for (int r = 0; r < ranks; r++)
+            assert_int_equal(run.status[r], SPMV_ERROR_STAGNATION);
+        assert_non_null(strstr(message, "but x is wrong: in row "));
+        assert_true(o.result.true_residual <= o.result.tolerance && o.result.backward_error > 0.5);
+        row = ranks == 1 ? o.result.backward_row : row;
+        assert_int_equal(o.result.backward_row, row);
+        assert_true(row >= s.a.rows / 20);
+        close_outcome(&o);
+    }
+    close_system(&s);
+}
+
+/* ------------------------------------------------------------- failures */
+
+struct refusal {
+    struct run run;
+    spmv_status expected;
+    const char *sentence;
+    void (*change)(spmv_solver_options *options, int rank);
+    int wrong; /* ranks with another status or message */
+};
+
+static void take_direct(spmv_solver_options *o, int rank)
+{
+    (void)rank;
+    o->solver = "direct";
+}
+static void take_inner(spmv_solver_options *o, int rank)
+{
+    (void)rank;
+    o->inner = 1;
+}
+static void take_two(spmv_solver_options *o, int rank)
+{
+    (void)rank;
+    o->vectors = 2;
+}
+static void differ(spmv_solver_options *o, int rank)
+{
+    o->restart = rank == 1 ? 20 : 30;
+}
+static void take_minres(spmv_solver_options *o, int rank)
+{
+    (void)rank;
+    o->solver = "minres";
+}
+static void take_unknown(spmv_solver_options *o, int rank)
+{
+    (void)rank;
+    o->solver = "qmr";
+}
+static void take_amg(spmv_solver_options *o, int rank)
+{
+    (void)rank;
+    o->solver = "gmres";
+    o->precond = "amg";
+}
+
+static spmv_status refused_rank(spmv_group *group, void *user)
+{
+    struct refusal *const r = user;
+    struct part p = {.m = NULL};
+    spmv_group_solver *solver = NULL;
+    spmv_solver_options options;
+    spmv_solver_options_init(&options, sizeof options);
+    r->change(&options, spmv_group_rank(group));
+    spmv_status st = open_part(group, &r->run, &p);
+    if (st == SPMV_OK) {
+        spmv_status got = spmv_group_solver_create(p.m, &options, &solver);
+        if (got == SPMV_OK)
+            got = spmv_group_solver_solve(solver, p.b, p.x, NULL, 0);
+        const bool right =
+            got == r->expected && strstr(spmv_last_error(spmv_group_context(group)), r->sentence) != NULL;
+        if (!right)
+            fprintf(stderr, "rank %d: %d, %s\n", spmv_group_rank(group), (int)got,
+                    spmv_last_error(spmv_group_context(group)));
+#pragma omp atomic
+        r->wrong += !right;
+        st = spmv_group_agree(group, SPMV_OK); /* the group is not broken */
+    }
+    spmv_group_solver_destroy(solver);
+    close_part(group, &p);
+    return st;
+}
+
+static void refusals_reach_all_ranks(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*change)(spmv_solver_options *, int);
+        int of; /* case */
+        spmv_status expected;
+        const char *sentence;
+    } refusals[] = {
+        {take_direct, 2, SPMV_ERROR_UNSUPPORTED, "the solver direct"},
+        {take_inner, 0, SPMV_ERROR_UNSUPPORTED, "the option inner"},
+        {take_two, 0, SPMV_ERROR_UNSUPPORTED, "several right-hand sides"},
+        {differ, 2, SPMV_ERROR_ARGUMENT, "other options of a solver"},
+        {take_minres, 2, SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
+        {take_unknown, 2, SPMV_ERROR_METHOD, "qmr"},
+        {take_amg, 7, SPMV_ERROR_UNSUPPORTED, "take jacobi"},
+    };
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        const struct system_case *const c = &cases[refusals[i].of];
+        struct system s;
+        char message[512] = "";
+        open_system(c, &s);
+        struct refusal r = {.run = {.of = c, .a = &s.a, .b = s.b, .stop_at = -1},
+                            .expected = refusals[i].expected,
+                            .sentence = refusals[i].sentence,
+                            .change = refusals[i].change};
+        if (run_ranks(3, refused_rank, &r, message, sizeof message) != SPMV_OK)
+            fail_msg("refusal %zu: %s", i, message);
+        assert_int_equal(r.wrong, 0);
+        close_system(&s);
+    }
+}
+
+/* ------------------------------------------------------------- memory */
+
+/* The allocation of this thread that fails, counted down; 0: none. */
+static _Thread_local int fails_at;
+
+spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
+{
+    if (fails_at > 0 && --fails_at == 0) {
+        *memory = NULL;
+        return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: no memory", what);
+    }
+    return __real_host_alloc(ctx, bytes, what, memory);
+}
+
+struct starving {
+    struct run run;
+    int fails_at;
+    bool failed; /* the allocation was reached */
+    spmv_status status[3];
+};
+
+/* Rank 1 has no memory for one allocation in the set-up or the solve. */
+static spmv_status starving_rank(spmv_group *group, void *user)
+{
+    struct starving *const s = user;
+    const int rank = spmv_group_rank(group);
+    struct part p = {.m = NULL};
+    spmv_group_solver *solver = NULL;
+    spmv_solver_options options;
+    spmv_solver_options_init(&options, sizeof options);
+    options.solver = s->run.of->solver;
+    options.precond = s->run.of->precond;
+    options.zero_start = 1;
+    spmv_status st = open_part(group, &s->run, &p);
+    fails_at = rank == 1 ? s->fails_at : 0;
+    if (st == SPMV_OK)
+        st = spmv_group_solver_create(p.m, &options, &solver);
+    if (st == SPMV_OK)
+        st = spmv_group_solver_solve(solver, p.b, p.x, NULL, 0);
+    if (rank == 1)
+        s->failed = fails_at == 0;
+    fails_at = 0;
+    s->status[rank] = st;
+    spmv_group_solver_destroy(solver);
+    close_part(group, &p);
+    return st;
+}
+
+static void memory_of_one_rank_ends_all(void **state)
+{
+    (void)state;
+    static const struct system_case starved[] = {{FLOW, SPMV_F64, AS_IT_IS, "gmres", "jacobi", NULL, 1e-8},
+                                                 {FLOW, SPMV_F64, AS_IT_IS, NULL, NULL, NULL, 1e-8},
+                                                 {GRID, SPMV_F64, NEGATED, NULL, NULL, NULL, 1e-8}};
+    for (size_t k = 0; k < sizeof starved / sizeof *starved; k++) {
+        struct system of;
+        open_system(&starved[k], &of);
+        struct starving s = {.run = {.of = &starved[k], .a = &of.a, .b = of.b, .stop_at = -1}, .failed = true};
+        int step = 1;
+        for (s.fails_at = 1; s.failed; s.fails_at += step) {
+            char message[512] = "";
+            s.failed = false;
+            const spmv_status st = run_ranks(3, starving_rank, &s, message, sizeof message);
+            if (s.failed && st != SPMV_OK && st != SPMV_ERROR_MEMORY)
+                fail_msg("case %zu, allocation %d: status %d, %s", k, s.fails_at, (int)st, message);
+            if (!s.failed && st != SPMV_OK)
+                fail_msg("case %zu: %s", k, message);
+            if (s.status[0] != s.status[1] || s.status[0] != s.status[2])
+                fail_msg("case %zu, allocation %d: ranks end with %d, %d and %d", k, s.fails_at, (int)s.status[0],
+                         (int)s.status[1], (int)s.status[2]);
+            step = s.fails_at < 24 ? 1 : s.fails_at / 4; /* later ones are alike */
+#ifdef HOST_CUDA
+            step = s.fails_at < 8 ? 3 : s.fails_at / 2;
+#endif
+        }
+        close_system(&of);
+    }
+}
+
+/* ------------------------------------------------------------- the transpose */
+
+static spmv_status transposing_rank(spmv_group *group, void *user)
+{
+    struct run *const run = user;
+    spmv_context *const ctx = spmv_group_context(group);
+    const int64_t rank = spmv_group_rank(group), ranks = spmv_group_ranks(group), rows = run->a->rows;
+    const int64_t begin = rows * rank / ranks, end = rows * (rank + 1) / ranks;
+    int64_t *const offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
+    const spmv_csr own = rows_of(run->a, begin, end, offsets);
+    spmv_group_matrix *m = NULL, *turned = NULL;
+    spmv_group_matrix_info info = {.rows = 0};
+    void *x = NULL, *y = NULL;
+    spmv_status st = spmv_group_matrix_create(group, &own, NULL, &m);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_transpose(m, &turned);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(turned, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_cols + 1) * 16, &x);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * 16, &y);
+    st = spmv_group_agree(group, st);
+    if (st == SPMV_OK)
+        st = spmv_group_scatter(turned, SPMV_GROUP_COLS, run->b, x);
+    if (st == SPMV_OK)
+        st = spmv_group_apply(turned, NULL, x, NULL, y);
+    if (st == SPMV_OK)
+        st = spmv_group_gather(turned, SPMV_GROUP_ROWS, y, run->outcome->x);
+    spmv_free(ctx, x);
+    spmv_free(ctx, y);
+    spmv_group_matrix_destroy(turned);
+    spmv_group_matrix_destroy(m);
+    free(offsets);
+    return st;
+}
+
+static void transpose_multiplies(void **state)
+{
+    (void)state;
+    static const struct system_case turns[] = {{.spec = FLOW, .type = SPMV_F64},
+                                               {.spec = "uniform:700,300,5", .type = SPMV_F64},
+                                               {.spec = "uniform:200,900,4", .type = SPMV_F64},
+                                               {.spec = FLOW, .type = SPMV_C128, .turn = TURNED}};
+    for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
+        struct system s;
+        open_system(&turns[k], &s);
+        const spmv_csr a = s.a;
+        const int64_t *const row_ptr = a.row_ptr;
+        const int parts = type_parts(a.type);
+        const size_t size = spmv_type_size(a.type);
+        double *const x = calloc((size_t)a.rows, size), *const y = calloc((size_t)a.cols, size);
+        char *first = NULL;
+        for (int64_t i = 0; i < a.rows; i++) {
+            x[i * parts] = known(i);
+            for (int64_t e = row_ptr[i]; e < row_ptr[i + 1]; e++)
+                for (int p = 0; p < parts; p++)
+                    y[a.col[e] * parts + p] += real_at(SPMV_F64, a.val, e * parts + p) * known(i);
+        }
+        for (int ranks = 1; ranks <= 4; ranks++) {
+            char message[512] = "";
+            struct outcome o = {.x = calloc((size_t)a.cols + 1, size)};
+            struct run run = {.a = &a, .b = x, .outcome = &o};
+            if (run_ranks(ranks, transposing_rank, &run, message, sizeof message) != SPMV_OK)
+                fail_msg("%s, %d ranks: %s", turns[k].spec, ranks, message);
+            for (int64_t j = 0; j < a.cols * parts; j++)
+                assert_true(fabs(((const double *)(const void *)o.x)[j] - y[j]) <= 1e-12 * (1 + fabs(y[j])));
+            if (first != NULL)
+                assert_memory_equal(first, o.x, (size_t)a.cols * size);
+            if (first == NULL)
+                first = o.x;
+            else
+                free(o.x);
+        }
+        free(first);
+        free(x);
+        free(y);
+        close_system(&s);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_for_any_ranks),     cmocka_unit_test(starts_and_cancels),
+        cmocka_unit_test(wrong_rows_are_a_failure),    cmocka_unit_test(refusals_reach_all_ranks),
+        cmocka_unit_test(memory_of_one_rank_ends_all), cmocka_unit_test(transpose_multiplies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
