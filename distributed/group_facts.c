@@ -185,7 +185,7 @@ static spmv_status read_rows_there(const spmv_group_matrix *m, struct search *s,
     if (sum == 0)
         goto done;
     TRY(context_alloc(ctx, sum * 4, (void **)&packed));
-    TRY(spmv_upload(ctx, s->begin, there, rows * 8));
+    TRY(spmv_upload(ctx, s->begin, there, (rows + 1) * 8));
     TRY(group_take_rows_cuda(ctx, &e, a->row_ptr, a->row_ptr_bits, there, a->col, packed));
     TRY(spmv_download(ctx, packed, s->col, sum * 4));
 done:

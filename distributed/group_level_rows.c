@@ -53,6 +53,7 @@ struct moving {
     struct level *l;
     const spmv_csr *own;
     bool places;              /* see fetch_others */
+    const uint8_t *wanted;    /* the same */
     int64_t *begin, *there;   /* count + 1: where the entries of each row that is sent begin; the same on a GPU */
     int64_t *length;          /* before + after: entries of each row that comes */
     int64_t *sent, *received; /* entries of each parcel */
@@ -87,6 +88,21 @@ done:
     return st;
 }
 
+/* Rows that nobody wants have no entries. */
+static spmv_status drop_unwanted(const struct moving *m, int64_t *length)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &m->l->m.halo;
+    uint8_t *asked = NULL;
+    TRY(host_alloc(m->l->m.ctx, max_i64(1, h->count), what, (void **)&asked));
+    TRY(group_level_swap_back(m->l, m->wanted, asked, 1));
+    for (int64_t i = 0; i < h->count; i++)
+        length[i] = asked[i] != 0 ? length[i] : 0;
+done:
+    host_free(asked);
+    return st;
+}
+
 /* Adds the lengths of the rows of each parcel. */
 static void add_lengths(const struct transport_parcel *parcel, int parcels, int64_t of_type, const int64_t *length,
                         int64_t *entries)
@@ -112,6 +128,8 @@ static spmv_status begin_moving(struct moving *m)
     TRY(host_alloc(ctx, 2 * ranks * 8, what, (void **)&m->sent));
     m->received = m->sent + ranks;
     TRY(find_lengths(m, m->begin));
+    if (m->wanted != NULL)
+        TRY(drop_unwanted(m, m->begin));
     TRY(group_level_swap(m->l, m->begin, NULL, m->length, NULL, 8));
     add_lengths(h->send, h->sends, of_type, m->begin, m->sent);
     add_lengths(h->receive, h->receives, of_type, m->length, m->received);
@@ -199,9 +217,11 @@ static spmv_status send_entries(const struct moving *m, const void *array, int64
         TRY(group_take_rows_cuda(ctx, &e, row_ptr, 64, m->there, array, there));
         TRY(spmv_download(ctx, there, packed, count * size));
     }
-    if (m->places && array == m->own->col)
+    if (m->places && array == m->own->col) {
+#pragma omp parallel for num_threads(host_team(ctx, count)) schedule(static)
         for (int64_t k = 0; k < count; k++)
             ((int32_t *)(void *)packed)[k] = number_at(&m->l->halo, ((const int32_t *)(void *)packed)[k]);
+    }
     TRY(group_level_swap(m->l, packed, m->sent, arrived, m->received, size));
 done:
     host_free(packed);
@@ -223,8 +243,10 @@ done:
 }
 
 /* Arrived columns become places, values of those that are not in the layout become 0. */
-static void find_places(const struct rank_halo *h, int64_t count, int32_t *col, char *val, int64_t size)
+static void find_places(spmv_context *ctx, const struct rank_halo *h, int64_t count, int32_t *col, char *val,
+                        int64_t size)
 {
+#pragma omp parallel for num_threads(host_team(ctx, count)) schedule(static)
     for (int64_t k = 0; k < count; k++) {
         bool there = false;
         col[k] = place_up_to(h, col[k], &there);
@@ -234,10 +256,11 @@ static void find_places(const struct rank_halo *h, int64_t count, int32_t *col, 
 }
 
 /* As fetch_rows, or with `places` as fetch_others. */
-static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own, bool places, struct rank_arrays *all)
+static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own, bool places, const uint8_t *wanted,
+                              struct rank_arrays *all)
 {
     spmv_status st = SPMV_OK;
-    struct moving m = {.l = group_level_of(halo), .own = own, .places = places};
+    struct moving m = {.l = group_level_of(halo), .own = own, .places = places, .wanted = wanted};
     spmv_context *ctx = m.l->m.ctx;
     const int64_t rows = halo->room + halo->own + halo->after;
     const int64_t size = own->val != NULL ? (int64_t)spmv_type_size(own->type) : 0;
@@ -254,7 +277,7 @@ static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own,
     if (size > 0)
         TRY(send_entries(&m, own->val, size, val));
     if (places)
-        find_places(halo, arriving, (int32_t *)(void *)col, val, size);
+        find_places(ctx, halo, arriving, (int32_t *)(void *)col, val, size);
     TRY(join_entries(&m, col, own->col, 4, all->col));
     if (size > 0)
         TRY(join_entries(&m, val, own->val, size, all->val));
@@ -269,12 +292,13 @@ done:
 
 spmv_status group_fetch_rows(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all)
 {
-    return fetch_rows(halo, own, false, all);
+    return fetch_rows(halo, own, false, NULL, all);
 }
 
-spmv_status group_fetch_others(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *others)
+spmv_status group_fetch_others(const struct rank_halo *halo, const spmv_csr *own, const uint8_t *wanted,
+                               struct rank_arrays *others)
 {
-    return fetch_rows(halo, own, true, others);
+    return fetch_rows(halo, own, true, wanted, others);
 }
 
 /* ------------------------------------------------------------- the transpose

@@ -335,15 +335,34 @@ done:
     return st;
 }
 
+spmv_status group_level_swap_back(struct level *l, const void *others, void *arrived, int64_t size)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
+    char *from = (char *)(uintptr_t)others, *to = arrived;
+    for (int i = 0; i < h->receives; i++) {
+        l->send[i] = (struct transport_parcel){h->receive[i].rank, from, h->receive[i].bytes / of_type * size};
+        from += l->send[i].bytes;
+    }
+    for (int i = 0; i < h->sends; i++) {
+        l->receive[i] = (struct transport_parcel){h->send[i].rank, to, h->send[i].bytes / of_type * size};
+        to += l->receive[i].bytes;
+    }
+    TRY(group_start(l->m.group, l->send, h->receives, l->receive, h->sends));
+    TRY(group_finish(l->m.group));
+done:
+    return st;
+}
+
 static spmv_status give_back(const struct rank_halo *halo, void *array, int64_t size)
 {
     spmv_status st = SPMV_OK;
     struct level *l = group_level_of(halo);
     const struct halo *h = &l->m.halo;
     spmv_context *ctx = l->m.ctx;
-    const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
     char *const own = (char *)array + h->room * size, *const behind = own + halo->own * size;
-    char *from = NULL, *to = NULL, *others = NULL, *arrived = NULL;
+    char *others = NULL, *arrived = NULL;
     if (l->m.all_ghosts == 0)
         return SPMV_OK;
     TRY(host_alloc(ctx, max_i64(1, (h->before + h->after) * size), what, (void **)&others));
@@ -352,18 +371,7 @@ static spmv_status give_back(const struct rank_halo *halo, void *array, int64_t 
         TRY(spmv_download(ctx, own - h->before * size, others, h->before * size));
     if (h->after > 0)
         TRY(spmv_download(ctx, behind, others + h->before * size, h->after * size));
-    from = others;
-    for (int i = 0; i < h->receives; i++) {
-        l->send[i] = (struct transport_parcel){h->receive[i].rank, from, h->receive[i].bytes / of_type * size};
-        from += l->send[i].bytes;
-    }
-    to = arrived;
-    for (int i = 0; i < h->sends; i++) {
-        l->receive[i] = (struct transport_parcel){h->send[i].rank, to, h->send[i].bytes / of_type * size};
-        to += l->receive[i].bytes;
-    }
-    TRY(group_start(l->m.group, l->send, h->receives, l->receive, h->sends));
-    TRY(group_finish(l->m.group));
+    TRY(group_level_swap_back(l, others, arrived, size));
     TRY(pack(l, own, size, arrived, true));
 done:
     host_free_all(others, arrived);

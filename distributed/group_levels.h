@@ -27,9 +27,14 @@ static inline struct level *group_level_of(const struct rank_halo *halo)
 spmv_status group_level_swap(struct level *l, const void *packed, const int64_t *sent, void *arrived,
                              const int64_t *received, int64_t size);
 
+/* The way back, from those who need elements to those who own them: others has before + after elements,
+ * arrived one for each that this rank sends. */
+spmv_status group_level_swap_back(struct level *l, const void *others, void *arrived, int64_t size);
+
 /* See struct rank_tools. */
 spmv_status group_fetch_rows(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all);
-spmv_status group_fetch_others(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *others);
+spmv_status group_fetch_others(const struct rank_halo *halo, const spmv_csr *own, const uint8_t *wanted,
+                               struct rank_arrays *others);
 spmv_status group_transpose(void *matrix, const int64_t *row_of_rank, const int64_t *col_of_rank, const spmv_csr *own,
                             struct rank_arrays *to);
 
@@ -50,8 +55,8 @@ spmv_status group_take_elements_cuda(spmv_context *ctx, const struct group_eleme
 spmv_status group_put_elements_cuda(spmv_context *ctx, const struct group_elements *e, const void *packed, void *array)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
-/* length_i = entries of row index_i; bits: of an offset. The entries of these rows, of an array, one row after the other from place
- * begin_i on. */
+/* length_i = entries of row index_i; bits: of an offset. The entries of these rows, of an array, one row after the
+ * other: those of row index_i at places begin_i to begin_(i + 1) - 1, or none of them. */
 spmv_status group_row_lengths_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr, int bits,
                                    int64_t *length) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status group_take_rows_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr, int bits,

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(block_threads)
 {
     for_each(e.count * ROW_LANES, [=](int64_t k) {
         const int64_t i = k / ROW_LANES, first = (int64_t)row_ptr[e.index[i]] * e.words;
-        const int64_t words = (int64_t)row_ptr[e.index[i] + (int64_t)1] * e.words - first;
+        const int64_t words = (begin[i + 1] - begin[i]) * e.words;
         for (int64_t w = k % ROW_LANES; w < words; w += ROW_LANES)
             to[begin[i] * e.words + w] = from[first + w];
     });

@@ -51,18 +51,44 @@ done:
 
 /* ------------------------------------------------------------- ghosts */
 
-/* *list: count columns of others, which repeat, sorted. begins: where those of each chunk begin. */
-static spmv_status list_sorted(spmv_group_matrix *m, struct group_columns own, const int64_t *bound,
-                               const int64_t *begins, int32_t *list, int64_t count)
+/* Entries in pieces, which blocks of a GPU read: a level has only one chunk. Each has `of_chunk` pieces of nearly the
+ * same length. */
+struct pieces {
+    int64_t of_chunk, count;
+    int64_t *bound, *begins; /* count + 1, in host memory: where entries begin; where their ghosts do in a list */
+};
+
+static spmv_status cut_pieces(const spmv_group_matrix *m, struct pieces *p)
+{
+    enum { PIECES = 1 << 12, ENTRIES = 1 << 10 }; /* blocks that a GPU runs at once; entries of which each has some */
+    spmv_status st = SPMV_OK;
+    const int64_t chunks = m->ranks.chunks;
+    p->of_chunk = ceil_divide(min_i64(PIECES, ceil_divide(m->there.nnz, ENTRIES)), max_i64(1, chunks));
+    p->count = chunks * p->of_chunk;
+    TRY(host_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *p->bound, what, (void **)&p->bound));
+    TRY(host_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *p->begins, what, (void **)&p->begins));
+    for (int64_t c = 0; c < chunks; c++) {
+        const int64_t first = m->chunk_entry[c], entries = m->chunk_entry[c + 1] - first;
+        for (int64_t i = 0; i < p->of_chunk; i++)
+            p->bound[c * p->of_chunk + i] = first + entries / p->of_chunk * i + min_i64(entries % p->of_chunk, i);
+    }
+    p->bound[p->count] = m->chunk_entry[chunks];
+done:
+    return st;
+}
+
+/* *list: count columns of others, which repeat, sorted. bound: as that of the pieces, in the context's memory. */
+static spmv_status list_sorted(spmv_group_matrix *m, struct group_columns own, const struct pieces *p,
+                               const int64_t *bound, int32_t *list, int64_t count)
 {
     spmv_status st = SPMV_OK;
     int64_t *there = NULL;
     int bits = 1;
     while (bits < 31 && m->cols >> bits > 0)
         bits++;
-    TRY(context_alloc(m->ctx, (m->ranks.chunks + 1) * (int64_t)sizeof *there, (void **)&there));
-    TRY(spmv_upload(m->ctx, begins, there, (m->ranks.chunks + 1) * (int64_t)sizeof *there));
-    TRY(group_list_ghosts_cuda(m->ctx, m->arrays.col, bound, m->ranks.chunks, own, there, list));
+    TRY(context_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *there, (void **)&there));
+    TRY(spmv_upload(m->ctx, p->begins, there, (p->count + 1) * (int64_t)sizeof *there));
+    TRY(group_list_ghosts_cuda(m->ctx, m->arrays.col, bound, p->count, own, there, list));
     TRY(spmv_sort_by_key(m->ctx, SPMV_I32, 0, bits, list, NULL, 0, list, NULL, count));
 done:
     context_free(m->ctx, there);
@@ -96,32 +122,33 @@ done:
 spmv_status group_rows_ghosts(spmv_group_matrix *m, struct group_columns own, int32_t **ghosts, int64_t *count)
 {
     spmv_status st = SPMV_OK;
-    const int64_t chunks = m->ranks.chunks, bytes = (chunks + 1) * (int64_t)sizeof(int64_t);
-    int64_t *bound = NULL, *counts = NULL, *begins = NULL;
+    struct pieces p = {0};
+    int64_t *bound = NULL, *counts = NULL, all = 0;
     int32_t *list = NULL;
     *count = 0;
-    for (int64_t c = 0; c < chunks; c++)
+    for (int64_t c = 0; c < m->ranks.chunks; c++)
         m->edge[c] = false;
     if (m->there.nnz == 0 || (own.begin == 0 && own.end == m->cols))
         return SPMV_OK;
-    TRY(host_alloc(m->ctx, bytes, what, (void **)&begins));
-    TRY(context_alloc(m->ctx, bytes, (void **)&bound));
-    TRY(context_alloc(m->ctx, bytes, (void **)&counts));
-    TRY(spmv_upload(m->ctx, m->chunk_entry, bound, bytes));
-    TRY(group_count_ghosts_cuda(m->ctx, m->arrays.col, bound, chunks, own, counts));
-    TRY(spmv_download(m->ctx, counts, begins + 1, bytes - (int64_t)sizeof *begins));
-    begins[0] = 0;
-    for (int64_t c = 0; c < chunks; c++) {
-        m->edge[c] = begins[c + 1] > 0;
-        begins[c + 1] += begins[c];
+    TRY(cut_pieces(m, &p));
+    TRY(context_alloc(m->ctx, (p.count + 1) * (int64_t)sizeof *bound, (void **)&bound));
+    TRY(context_alloc(m->ctx, p.count * (int64_t)sizeof *counts, (void **)&counts));
+    TRY(spmv_upload(m->ctx, p.bound, bound, (p.count + 1) * (int64_t)sizeof *bound));
+    TRY(group_count_ghosts_cuda(m->ctx, m->arrays.col, bound, p.count, own, counts));
+    TRY(spmv_download(m->ctx, counts, p.begins + 1, p.count * (int64_t)sizeof *counts));
+    p.begins[0] = 0;
+    for (int64_t i = 0; i < p.count; i++) {
+        m->edge[i / p.of_chunk] = m->edge[i / p.of_chunk] || p.begins[i + 1] > 0;
+        p.begins[i + 1] += p.begins[i];
     }
-    if (begins[chunks] > 0) {
-        TRY(context_alloc(m->ctx, begins[chunks] * (int64_t)sizeof *list, (void **)&list));
-        TRY(list_sorted(m, own, bound, begins, list, begins[chunks]));
-        TRY(take_distinct(m, list, begins[chunks], ghosts, count));
+    all = p.begins[p.count];
+    if (all > 0) {
+        TRY(context_alloc(m->ctx, all * (int64_t)sizeof *list, (void **)&list));
+        TRY(list_sorted(m, own, &p, bound, list, all));
+        TRY(take_distinct(m, list, all, ghosts, count));
     }
 done:
-    host_free(begins);
+    host_free_all(p.bound, p.begins);
     context_free_all(m->ctx, bound, counts, list);
     return st;
 }

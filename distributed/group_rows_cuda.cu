@@ -24,43 +24,43 @@ __device__ bool is_own(const group_columns &own, int32_t column)
     return own.begin <= column && column < own.end;
 }
 
-/* counts[c] = the entries of chunk c whose columns other ranks own. bound: chunks + 1 entries. */
+/* counts[i] = the entries of piece i whose columns other ranks own. bound: pieces + 1 entries. */
 __global__ void __launch_bounds__(block_threads)
-    count_ghosts(const int32_t *col, const int64_t *bound, int64_t chunks, group_columns own, int64_t *counts)
+    count_ghosts(const int32_t *col, const int64_t *bound, int64_t pieces, group_columns own, int64_t *counts)
 {
     __shared__ int64_t of_block;
-    for (int64_t c = blockIdx.x; c < chunks; c += gridDim.x) {
+    for (int64_t i = blockIdx.x; i < pieces; i += gridDim.x) {
         if (threadIdx.x == 0)
             of_block = 0;
         __syncthreads();
         int64_t mine = 0;
-        for (int64_t k = bound[c] + threadIdx.x; k < bound[c + 1]; k += block_threads)
+        for (int64_t k = bound[i] + threadIdx.x; k < bound[i + 1]; k += block_threads)
             mine += !is_own(own, col[k]);
         __syncwarp();
         atomic_add_of_warp(mine, &of_block);
         __syncthreads();
         if (threadIdx.x == 0)
-            counts[c] = of_block;
-        __syncthreads(); /* before the next chunk overwrites the count */
+            counts[i] = of_block;
+        __syncthreads(); /* before the next piece overwrites the count */
     }
 }
 
-/* Lists these columns, those of chunk c from place begins[c] on, in any order. */
-__global__ void __launch_bounds__(block_threads) list_ghosts(const int32_t *col, const int64_t *bound, int64_t chunks,
+/* Lists these columns, those of piece i from place begins[i] on, in any order. */
+__global__ void __launch_bounds__(block_threads) list_ghosts(const int32_t *col, const int64_t *bound, int64_t pieces,
                                                              group_columns own, const int64_t *begins, int32_t *list)
 {
     __shared__ unsigned long long listed;
     const int lane = (int)threadIdx.x % warp_lanes;
-    for (int64_t c = blockIdx.x; c < chunks; c += gridDim.x) {
-        if (begins[c + 1] == begins[c])
+    for (int64_t i = blockIdx.x; i < pieces; i += gridDim.x) {
+        if (begins[i + 1] == begins[i])
             continue;
         if (threadIdx.x == 0)
-            listed = (unsigned long long)begins[c];
+            listed = (unsigned long long)begins[i];
         __syncthreads();
-        for (int64_t first = bound[c]; first < bound[c + 1]; first += block_threads) {
+        for (int64_t first = bound[i]; first < bound[i + 1]; first += block_threads) {
             const int64_t k = first + threadIdx.x;
-            const int32_t column = k < bound[c + 1] ? col[k] : (int32_t)own.begin;
-            const bool ghost = k < bound[c + 1] && !is_own(own, column);
+            const int32_t column = k < bound[i + 1] ? col[k] : (int32_t)own.begin;
+            const bool ghost = k < bound[i + 1] && !is_own(own, column);
             const unsigned ghosts = __ballot_sync(0xffffffffu, ghost);
             unsigned long long at = 0;
             if (ghosts != 0 && lane == 0)
@@ -169,19 +169,19 @@ extern "C" spmv_status group_shift_offsets_cuda(spmv_context *ctx, const void *f
 }
 
 extern "C" spmv_status group_count_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound,
-                                               int64_t chunks, struct group_columns own, int64_t *counts)
+                                               int64_t pieces, struct group_columns own, int64_t *counts)
 {
     return on_device(ctx, [=] {
-        return launch(ctx, "group ghosts", (int)chunks, block_threads, count_ghosts, col, bound, chunks, own, counts);
+        return launch(ctx, "group ghosts", (int)pieces, block_threads, count_ghosts, col, bound, pieces, own, counts);
     });
 }
 
 extern "C" spmv_status group_list_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound,
-                                              int64_t chunks, struct group_columns own, const int64_t *begins,
+                                              int64_t pieces, struct group_columns own, const int64_t *begins,
                                               int32_t *list)
 {
     return on_device(ctx, [=] {
-        return launch(ctx, "group ghosts", (int)chunks, block_threads, list_ghosts, col, bound, chunks, own, begins,
+        return launch(ctx, "group ghosts", (int)pieces, block_threads, list_ghosts, col, bound, pieces, own, begins,
                       list);
     });
 }

@@ -256,9 +256,14 @@ spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, i
 spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
                            struct amg_csr *near);
 
-/* Rows of other ranks of A with these values (rank_tools.h). */
+/* Rows of other ranks of A with these values, and which of them are wanted (rank_tools.h). */
 spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
-                             struct amg_pool *work, struct amg_csr *others);
+                             const uint8_t *wanted, struct amg_pool *work, struct amg_csr *others);
+
+/* *wanted, for host_free: the rows of other ranks among these places, count numbers in the context's memory; -1: none.
+ * NULL without ranks. */
+spmv_status amg_find_wanted(const struct amg *amg, const struct amg_level *l, const int32_t *place, int64_t count,
+                            uint8_t **wanted);
 
 /* amg->given = the rows of the plan; the first level. */
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan);

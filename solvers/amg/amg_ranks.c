@@ -253,15 +253,40 @@ done:
     return st;
 }
 
+spmv_status amg_find_wanted(const struct amg *amg, const struct amg_level *l, const int32_t *place, int64_t count,
+                            uint8_t **wanted)
+{
+    spmv_status st = SPMV_OK;
+    const struct rank_halo *const h = l->halo;
+    const void *there = NULL;
+    void *copy = NULL;
+    *wanted = NULL;
+    if (h == NULL)
+        return SPMV_OK;
+    TRY(host_alloc(amg->ctx, max_i64(1, h->before + h->after), what, (void **)wanted));
+    memset(*wanted, 0, (size_t)(h->before + h->after));
+    TRY(context_read(amg->ctx, place, count * 4, what, &copy, &there));
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t j = ((const int32_t *)there)[k], behind = h->room + h->own;
+        if (j >= behind)
+            (*wanted)[h->before + j - behind] = 1;
+        else if (j >= 0 && j < h->room)
+            (*wanted)[h->before + j - h->room] = 1;
+    }
+done:
+    host_free(copy);
+    return st;
+}
+
 spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
-                             struct amg_pool *work, struct amg_csr *others)
+                             const uint8_t *wanted, struct amg_pool *work, struct amg_csr *others)
 {
     spmv_status st = SPMV_OK;
     struct rank_arrays all = {.nnz = 0};
     spmv_csr rows = amg_own_matrix(l, amg_with_values(amg, l->a, values));
     if (l->halo == NULL)
         return SPMV_OK;
-    TRY(amg->tools->fetch_others(l->halo, &rows, &all));
+    TRY(amg->tools->fetch_others(l->halo, &rows, wanted, &all));
     TRY(adopt(amg, work, &all, &rows));
     *others = amg_rows_of(&rows);
 done:
@@ -346,13 +371,16 @@ static spmv_status find_coarse_chunks(const struct amg *amg, const struct amg_le
                                       int64_t *chunk)
 {
     spmv_status st = SPMV_OK;
-    const void *offsets = NULL;
-    void *copy = NULL;
-    TRY(context_read(amg->ctx, own_offsets, (l->halo->own + 1) * 8, what, &copy, &offsets));
-    for (int64_t c = 0; c <= amg->ranks->chunks; c++)
-        chunk[c] = ((const int64_t *)offsets)[l->chunk[c]];
+    struct amg_pool work = {.ctx = amg->ctx};
+    const int64_t count = amg->ranks->chunks + 1;
+    int64_t *rows = NULL, *offsets = NULL;
+    TRY(amg_alloc(&work, count * 8, (void **)&rows));
+    TRY(amg_alloc(&work, count * 8, (void **)&offsets));
+    TRY(spmv_upload(amg->ctx, l->chunk, rows, count * 8));
+    TRY(spmv_gather(amg->ctx, SPMV_I64, own_offsets, l->halo->own + 1, rows, 64, offsets, count));
+    TRY(spmv_download(amg->ctx, offsets, chunk, count * 8));
 done:
-    host_free(copy);
+    amg_release(&work);
     return st;
 }
 

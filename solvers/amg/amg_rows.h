@@ -42,6 +42,7 @@
     X(HALVES_COUNT, halves_count, halves)                                                                              \
     X(HALVES_FILL, halves_fill, halves)                                                                                \
     X(STRONGEST, strongest, strength)                                                                                  \
+    X(MOVE_NEEDED, move_needed, strength)                                                                              \
     X(MOVE_SAMPLE, move_sample, strength)                                                                              \
     X(MOVE, move, strength)                                                                                            \
     X(MOVE_MEAN, move_mean, strength)                                                                                  \

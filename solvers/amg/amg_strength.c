@@ -40,13 +40,19 @@ spmv_status amg_choose_strength(struct amg *amg, const struct amg_level *l)
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_strength s = arguments_of(amg, l);
     int64_t balance = 0;
+    uint8_t *wanted = NULL;
     amg->moves = false;
     if (l->strongest == NULL || l->near_null != NULL)
         return SPMV_OK;
     const int64_t length = max_i64(ceil_divide(l->all_nnz, l->all_rows), SHORT);
     s.stride = ceil_divide(l->all_rows, max_i64(LEAST, SAMPLE * SHORT * SHORT / (length * length)));
     const int64_t sample = amg_own_sample(l, s.stride, &s.begin);
-    TRY(amg_fetch_others(amg, l, l->a.val, &work, &s.others));
+    if (l->halo != NULL) {
+        TRY(amg_alloc(&work, sample * AMG_MOVE_MOST * 4, (void **)&s.needed));
+        TRY(run_move_needed(amg, &s, sample));
+        TRY(amg_find_wanted(amg, l, s.needed, sample * AMG_MOVE_MOST, &wanted));
+    }
+    TRY(amg_fetch_others(amg, l, l->a.val, wanted, &work, &s.others));
     TRY(amg_alloc_vector(amg, &work, l->a.nnz, &s.moved));
     TRY(amg_alloc(&work, sample * 8, (void **)&s.balance));
     TRY(run_move_sample(amg, &s, sample));
@@ -54,6 +60,7 @@ spmv_status amg_choose_strength(struct amg *amg, const struct amg_level *l)
     TRY(amg_add_ranks(amg, l, &balance));
     amg->moves = balance < 0;
 done:
+    host_free(wanted);
     amg_release(&work);
     return st;
 }
@@ -65,9 +72,9 @@ static spmv_status move_positive(struct amg *amg, struct amg_level *l, struct am
     struct amg_pool work = {.ctx = amg->ctx};
     TRY(amg_alloc_vector(amg, &l->work, l->a.nnz, &s->moved));
     TRY(amg_alloc_vector(amg, &l->work, l->a.nnz, &s->measure));
-    TRY(amg_fetch_others(amg, l, l->a.val, &work, &s->others));
+    TRY(amg_fetch_others(amg, l, l->a.val, NULL, &work, &s->others));
     TRY(run_move(amg, s, l->rows));
-    TRY(amg_fetch_others(amg, l, s->moved, &work, &s->others));
+    TRY(amg_fetch_others(amg, l, s->moved, NULL, &work, &s->others));
     TRY(run_move_mean(amg, s, l->rows));
     struct amg_strength moved = *s;
     moved.a.val = s->measure;

@@ -30,6 +30,7 @@ struct amg_strength {
     void *measure;               /* T: what is compared in place of a's values; NULL: those */
     int64_t begin, stride;       /* of a sample of rows */
     int64_t *balance;            /* see move_sample */
+    int32_t *needed;             /* see move_needed */
 };
 
 AMG_ROW int amg_has_row(const struct amg_strength *s, int64_t i)
@@ -123,6 +124,18 @@ AMG_ROW void TYPED(amg_move_mean)(const struct amg_strength *s, int64_t i)
         const int64_t j = s->a.col[k];
         const T other = TYPED(amg_entry)(amg_has_row(s, j) ? &moved : &s->others, j, i);
         ((T *)s->measure)[k] = (((const T *)s->moved)[k] + other) / 2;
+    }
+}
+
+/* needed: for row `begin` and t times `stride`, the AMG_MOVE_MOST places from t AMG_MOVE_MOST on: the rows of other
+ * ranks that moved_of reads; otherwise -1. */
+AMG_ROW void TYPED(amg_move_needed)(const struct amg_strength *s, int64_t t)
+{
+    const int64_t i = s->begin + t * s->stride, begin = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1);
+    int32_t *needed = s->needed + t * AMG_MOVE_MOST;
+    for (int64_t k = 0; k < AMG_MOVE_MOST; k++) {
+        const int reads = end - begin <= AMG_MOVE_MOST && k < end - begin && ((const T *)s->a.val)[begin + k] > 0;
+        needed[k] = reads && !amg_has_row(s, s->a.col[begin + k]) ? s->a.col[begin + k] : -1;
     }
 }
 

@@ -77,8 +77,10 @@ struct rank_tools {
 
     /* *others: rows of other ranks alone, room + own + after rows, of which the own ones are empty. own: with
      * columns in the layout of the halo, which those of *others have too. Of a column that is not in it the value
-     * is 0, and the place is that of the last one before it, or -1. */
-    spmv_status (*fetch_others)(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *others);
+     * is 0, and the place is that of the last one before it, or -1. wanted: before + after bytes in host memory, 0:
+     * the row is not needed, and is empty; NULL: all are needed. */
+    spmv_status (*fetch_others)(const struct rank_halo *halo, const spmv_csr *own, const uint8_t *wanted,
+                                struct rank_arrays *others);
 
     /* *to: the rows of the transpose that this rank owns, with the numbers of the rows of `own`
      * in the whole matrix as columns. */
