@@ -399,7 +399,7 @@ spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_ca
 
 /* The rungs for several ranks: those of struct cg_rung with for_ranks, as far as the exchange
  * allows. */
-static spmv_status check_rung(const spmv_group_matrix *m, const char *name)
+spmv_status group_check_rung(const spmv_group_matrix *m, const char *call, const char *name)
 {
     const spmv_backend backend = spmv_context_backend(m->ctx);
     const bool device = context_on_device(m->ctx), queues = device && m->ranks.queue_sum != NULL;
@@ -407,17 +407,18 @@ static spmv_status check_rung(const spmv_group_matrix *m, const char *name)
     char list[64];
     names_add(&names, "auto");
     names_add(&names, "textbook");
-    if (backend == SPMV_BACKEND_OMP || queues)
+    const bool real = !type_is_complex(m->type);
+    if (real && (backend == SPMV_BACKEND_OMP || queues))
         names_add(&names, "fused");
-    if (queues)
+    if (real && queues)
         names_add(&names, "graph");
     if (names_find(&names, name, strlen(name)) >= 0)
         return SPMV_OK;
     names_join(&names, list, sizeof list);
     return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
-                        "spmv_group_cg: no rung %s for several ranks on backend %s; there are: %s%s", name,
-                        spmv_backend_name(backend), list,
-                        device && !queues ? "; with the exchange peer or nccl also fused and graph" : "");
+                        "%s: no rung %s for several ranks on backend %s%s; there are: %s%s", call, name,
+                        spmv_backend_name(backend), real ? "" : " and complex types", list,
+                        real && device && !queues ? "; with the exchange peer or nccl also fused and graph" : "");
 }
 
 static spmv_status check(const spmv_group_matrix *m, const void *b, const void *x, const spmv_cg_options *o)
@@ -433,7 +434,7 @@ static spmv_status check(const spmv_group_matrix *m, const void *b, const void *
     if (o->inner != NULL || o->on_iterate != NULL)
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_cg: %s must be NULL",
                             o->inner != NULL ? "inner" : "on_iterate");
-    return check_rung(m, o->rung != NULL ? o->rung : "auto");
+    return group_check_rung(m, "spmv_group_cg", o->rung != NULL ? o->rung : "auto");
 }
 
 /* The options that must be the same on all ranks. */

@@ -135,6 +135,9 @@ static inline spmv_status group_copy(const spmv_group_matrix *m, const void *fro
     return spmv_map(m->ctx, SPMV_MAP_COPY, type_part(m->type), from, to, n * type_parts(m->type));
 }
 
+/* Whether ranks have this rung of conjugate gradients; "auto" is one. */
+spmv_status group_check_rung(const spmv_group_matrix *m, const char *call, const char *name);
+
 /* Together: what comes before a solve with m->x, and after it, which ended with st. */
 spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
                               struct group_callback *callback);

@@ -200,6 +200,8 @@ static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *optio
                              "columns",
                              (long long)m->ranks.rows, (long long)m->cols);
     if (ready == SPMV_OK)
+        ready = group_check_rung(m, "spmv_group_solver_create", o.rung != NULL ? o.rung : "auto");
+    if (ready == SPMV_OK)
         ready = host_alloc(m->ctx, sizeof *g, what, (void **)&g);
     if (g != NULL)
         *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user};

@@ -414,6 +414,11 @@ static void take_unknown(spmv_solver_options *o, int rank)
     (void)rank;
     o->solver = "qmr";
 }
+static void take_persistent(spmv_solver_options *o, int rank)
+{
+    (void)rank;
+    o->rung = "persistent";
+}
 static void take_amg(spmv_solver_options *o, int rank)
 {
     (void)rank;
@@ -463,6 +468,7 @@ static void refusals_reach_all_ranks(void **state)
         {differ, 2, SPMV_ERROR_ARGUMENT, "other options of a solver"},
         {take_minres, 2, SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
         {take_unknown, 2, SPMV_ERROR_METHOD, "qmr"},
+        {take_persistent, 0, SPMV_ERROR_UNSUPPORTED, "no rung persistent for several ranks"},
         {take_amg, 7, SPMV_ERROR_UNSUPPORTED, "take jacobi"},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
