@@ -12,6 +12,7 @@
 #include "core/runtime_cuda.h"
 #include "distributed/exchange_cuda.h"
 #include "distributed/group_internal.h"
+#include "distributed/group_levels.h"
 
 static const char *const what = "an exchange between GPUs";
 
@@ -467,3 +468,23 @@ const struct exchange_kind exchange_peer = {.name = "peer",
                                             .take_sent = take_sent,
                                             .sum = sum,
                                             .abandon = abandon};
+
+/* ------------------------------------------------------------- set-ups of hierarchies */
+
+int group_device_cuda(const spmv_context *ctx)
+{
+    return ((const struct cuda_state *)ctx->device)->device;
+}
+
+spmv_status group_copy_near_cuda(spmv_context *ctx, const void *from, int device, void *to, int64_t bytes)
+{
+    spmv_status st = cuda_enter(ctx);
+    if (st != SPMV_OK)
+        return st;
+    if (cudaMemcpyPeerAsync(to, group_device_cuda(ctx), from, device, (size_t)bytes, (cudaStream_t)ctx->stream) !=
+        cudaSuccess) {
+        cudaGetLastError();
+        st = SPMV_ERROR_UNSUPPORTED;
+    }
+    return cuda_leave(ctx, st);
+}

@@ -242,6 +242,26 @@ done:
     return st;
 }
 
+/* As send_entries and join_entries, between GPUs that are near. */
+static spmv_status move_near(const struct moving *m, const void *array, int64_t size, char *all, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &m->l->m.halo;
+    spmv_context *ctx = m->l->m.ctx;
+    const int64_t count = m->begin[h->count], front = m->arriving[0];
+    const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
+    void *packed = NULL;
+    TRY(context_alloc(ctx, max_i64(1, count) * size, &packed));
+    if (count > 0)
+        TRY(group_take_rows_cuda(ctx, &e, m->own->row_ptr, 64, m->there, array, packed));
+    TRY(copy(ctx, array, size, m->own->nnz, all + front * size));
+    TRY(group_level_swap_near(m->l, packed, m->sent, all, all + (front + m->own->nnz) * size, m->received, size,
+                              moved));
+done:
+    context_free(ctx, packed);
+    return st;
+}
+
 /* Arrived columns become places, values of those that are not in the layout become 0. */
 static void find_places(spmv_context *ctx, const struct rank_halo *h, int64_t count, int32_t *col, char *val,
                         int64_t size)
@@ -265,12 +285,19 @@ static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own,
     const int64_t rows = halo->room + halo->own + halo->after;
     const int64_t size = own->val != NULL ? (int64_t)spmv_type_size(own->type) : 0;
     int64_t arriving = 0;
+    bool moved = false;
     char *col = NULL, *val = NULL;
     *all = (struct rank_arrays){.nnz = 0};
     TRY(begin_moving(&m));
     arriving = m.arriving[0] + m.arriving[1];
     TRY(alloc_arrays(ctx, rows, arriving + (places ? 0 : own->nnz), size, all));
     TRY(put_offsets(&m, halo, all->row_ptr));
+    if (group_level_is_near(m.l) && !places)
+        TRY(move_near(&m, own->col, 4, (char *)all->col, &moved));
+    if (moved && size > 0)
+        TRY(move_near(&m, own->val, size, all->val, &moved));
+    if (moved)
+        goto done;
     TRY(host_alloc(ctx, max_i64(1, arriving) * 4, what, (void **)&col));
     TRY(host_alloc(ctx, max_i64(1, arriving * size), what, (void **)&val));
     TRY(send_entries(&m, own->col, 4, col));

@@ -281,6 +281,71 @@ done:
     return st;
 }
 
+bool group_level_is_near(const struct level *l)
+{
+    return context_on_device(l->m.ctx) && l->m.group->transport.retain != NULL && !l->first->levels_on_host;
+}
+
+/* Where packed elements are, for the rank that copies them. */
+struct parcel_there {
+    const char *memory;
+    int64_t device;
+};
+
+/* Copies what this rank receives, from the places in `its`. */
+static spmv_status copy_parcels(const struct level *l, const struct parcel_there *its, char *front, char *behind,
+                                const int64_t *received, int64_t size)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
+    for (int i = 0; i < h->receives; i++) {
+        char **const to = h->receive[i].rank < l->m.group->transport.rank ? &front : &behind;
+        const int64_t bytes = (received != NULL ? received[i] : h->receive[i].bytes / of_type) * size;
+        if (bytes > 0)
+            TRY(group_copy_near_cuda(l->m.ctx, its[i].memory, (int)its[i].device, *to, bytes));
+        *to += bytes;
+    }
+    TRY(spmv_synchronize(l->m.ctx));
+done:
+    return st;
+}
+
+spmv_status group_level_swap_near(struct level *l, const void *packed, const int64_t *sent, void *front, void *behind,
+                                  const int64_t *received, int64_t size, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const int ranks = ranks_of(&l->m);
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type), bytes = ranks * (int64_t)sizeof(struct parcel_there);
+    struct parcel_there *own = NULL, *its = NULL;
+    int64_t refused = 0, *all = NULL;
+    const char *from = packed;
+    *moved = true;
+    TRY(host_alloc(ctx, bytes, what, (void **)&own));
+    TRY(host_alloc(ctx, bytes, what, (void **)&its));
+    TRY(host_alloc(ctx, ranks * 8, what, (void **)&all));
+    for (int i = 0; i < h->sends; i++) {
+        own[i] = (struct parcel_there){from, group_device_cuda(ctx)};
+        l->send[i] = (struct transport_parcel){h->send[i].rank, &own[i], sizeof own[i]};
+        from += (sent != NULL ? sent[i] : h->send[i].bytes / of_type) * size;
+    }
+    for (int i = 0; i < h->receives; i++)
+        l->receive[i] = (struct transport_parcel){h->receive[i].rank, &its[i], sizeof its[i]};
+    TRY(spmv_synchronize(ctx)); /* the elements are packed */
+    TRY(group_start(l->m.group, l->send, h->sends, l->receive, h->receives));
+    TRY(group_finish(l->m.group));
+    refused = copy_parcels(l, its, front, behind, received, size) != SPMV_OK;
+    TRY(group_gather_equal(l->m.group, &refused, all, 8)); /* also: nobody reads any more */
+    for (int r = 0; r < ranks; r++)
+        *moved = *moved && all[r] == 0;
+    l->first->levels_on_host = !*moved;
+done:
+    host_free_all(own, its, all);
+    return st;
+}
+
 /* The elements that others need, between the own ones in the context's memory and a packed array in host
  * memory: there, or with `back` from there. */
 static spmv_status pack(const struct level *l, char *own, int64_t size, char *packed, bool back)
@@ -313,6 +378,22 @@ done:
     return st;
 }
 
+/* As fetch, between GPUs that are near. */
+static spmv_status fetch_near(struct level *l, char *own, int64_t size, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
+    void *packed = NULL;
+    TRY(context_alloc(l->m.ctx, max_i64(1, h->count) * size, &packed));
+    if (h->count > 0)
+        TRY(group_take_elements_cuda(l->m.ctx, &e, own, packed));
+    TRY(group_level_swap_near(l, packed, NULL, own - h->before * size, own + l->halo.own * size, NULL, size, moved));
+done:
+    context_free(l->m.ctx, packed);
+    return st;
+}
+
 static spmv_status fetch(const struct rank_halo *halo, void *array, int64_t size)
 {
     spmv_status st = SPMV_OK;
@@ -320,7 +401,12 @@ static spmv_status fetch(const struct rank_halo *halo, void *array, int64_t size
     const struct halo *h = &l->m.halo;
     spmv_context *ctx = l->m.ctx;
     char *const own = (char *)array + h->room * size, *packed = NULL, *arrived = NULL;
+    bool moved = false;
     if (l->m.all_ghosts == 0)
+        return SPMV_OK;
+    if (group_level_is_near(l))
+        TRY(fetch_near(l, own, size, &moved));
+    if (moved)
         return SPMV_OK;
     TRY(host_alloc(ctx, max_i64(1, h->count * size), what, (void **)&packed));
     TRY(host_alloc(ctx, max_i64(1, (h->before + h->after) * size), what, (void **)&arrived));

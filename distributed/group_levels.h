@@ -27,6 +27,14 @@ static inline struct level *group_level_of(const struct rank_halo *halo)
 spmv_status group_level_swap(struct level *l, const void *packed, const int64_t *sent, void *arrived,
                              const int64_t *received, int64_t size);
 
+/* Whether ranks may copy from each other's GPUs; the same on all. */
+bool group_level_is_near(const struct level *l);
+
+/* The same from and to memory of GPUs, if they are near: front, behind: where elements of lower and of higher ranks go.
+ * *moved: false: a GPU refused, so nothing has arrived, and GPUs are no longer near. */
+spmv_status group_level_swap_near(struct level *l, const void *packed, const int64_t *sent, void *front, void *behind,
+                                  const int64_t *received, int64_t size, bool *moved);
+
 /* The way back, from those who need elements to those who own them: others has before + after elements,
  * arrived one for each that this rank sends. */
 spmv_status group_level_swap_back(struct level *l, const void *others, void *arrived, int64_t size);
@@ -41,6 +49,12 @@ spmv_status group_transpose(void *matrix, const int64_t *row_of_rank, const int6
 /* ------------------------------------------------------------- kernels (group_levels_cuda.cu)
  *
  * Arrays are in the context's memory. Words have 4 bytes. */
+
+/* Copies from the memory of another GPU of this process, or of the same one; the context's number of its GPU. A GPU
+ * that refuses leaves the context usable. */
+spmv_status group_copy_near_cuda(spmv_context *ctx, const void *from, int device, void *to, int64_t bytes)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+int group_device_cuda(const spmv_context *ctx) CUDA_ONLY(0);
 
 /* Some elements of an array, or rows of a matrix. */
 struct group_elements {

@@ -51,19 +51,19 @@ done:
 
 /* ------------------------------------------------------------- ghosts */
 
-/* Entries in pieces, which blocks of a GPU read: a level has only one chunk. Each has `of_chunk` pieces of nearly the
+/* Entries in spans, which blocks of a GPU read: a level has only one chunk. Each has `of_chunk` spans of nearly the
  * same length. */
-struct pieces {
+struct spans {
     int64_t of_chunk, count;
     int64_t *bound, *begins; /* count + 1, in host memory: where entries begin; where their ghosts do in a list */
 };
 
-static spmv_status cut_pieces(const spmv_group_matrix *m, struct pieces *p)
+static spmv_status cut_spans(const spmv_group_matrix *m, struct spans *p)
 {
-    enum { PIECES = 1 << 12, ENTRIES = 1 << 10 }; /* blocks that a GPU runs at once; entries of which each has some */
+    enum { SPANS = 1 << 12, ENTRIES = 1 << 10 }; /* blocks that a GPU runs at once; entries of which each has some */
     spmv_status st = SPMV_OK;
     const int64_t chunks = m->ranks.chunks;
-    p->of_chunk = ceil_divide(min_i64(PIECES, ceil_divide(m->there.nnz, ENTRIES)), max_i64(1, chunks));
+    p->of_chunk = ceil_divide(min_i64(SPANS, ceil_divide(m->there.nnz, ENTRIES)), max_i64(1, chunks));
     p->count = chunks * p->of_chunk;
     TRY(host_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *p->bound, what, (void **)&p->bound));
     TRY(host_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *p->begins, what, (void **)&p->begins));
@@ -77,8 +77,8 @@ done:
     return st;
 }
 
-/* *list: count columns of others, which repeat, sorted. bound: as that of the pieces, in the context's memory. */
-static spmv_status list_sorted(spmv_group_matrix *m, struct group_columns own, const struct pieces *p,
+/* *list: count columns of others, which repeat, sorted. bound: as that of the spans, in the context's memory. */
+static spmv_status list_sorted(spmv_group_matrix *m, struct group_columns own, const struct spans *p,
                                const int64_t *bound, int32_t *list, int64_t count)
 {
     spmv_status st = SPMV_OK;
@@ -122,7 +122,7 @@ done:
 spmv_status group_rows_ghosts(spmv_group_matrix *m, struct group_columns own, int32_t **ghosts, int64_t *count)
 {
     spmv_status st = SPMV_OK;
-    struct pieces p = {0};
+    struct spans p = {0};
     int64_t *bound = NULL, *counts = NULL, all = 0;
     int32_t *list = NULL;
     *count = 0;
@@ -130,7 +130,7 @@ spmv_status group_rows_ghosts(spmv_group_matrix *m, struct group_columns own, in
         m->edge[c] = false;
     if (m->there.nnz == 0 || (own.begin == 0 && own.end == m->cols))
         return SPMV_OK;
-    TRY(cut_pieces(m, &p));
+    TRY(cut_spans(m, &p));
     TRY(context_alloc(m->ctx, (p.count + 1) * (int64_t)sizeof *bound, (void **)&bound));
     TRY(context_alloc(m->ctx, p.count * (int64_t)sizeof *counts, (void **)&counts));
     TRY(spmv_upload(m->ctx, p.bound, bound, (p.count + 1) * (int64_t)sizeof *bound));

@@ -53,16 +53,16 @@ void group_arrays_release(spmv_context *ctx, struct group_arrays *arrays);
 
 /* The kernels (group_rows_cuda.cu). Arrays are in the context's memory.
  *   shift      to[i] = from[i] + shift, 0 <= i < n
- *   count      counts[i] = the entries bound[i] to bound[i + 1] - 1 whose columns others own, 0 <= i < pieces
- *   list       these columns; those of piece i from begins[i] on, in any order
+ *   count      counts[i] = the entries bound[i] to bound[i + 1] - 1 whose columns others own, 0 <= i < spans
+ *   list       these columns; those of span i from begins[i] on, in any order
  *   flag       flags[i] = whether sorted[i] differs from the number before
  *   renumber   columns become places; ghosts: count columns of others, the first `before` of lower ranks
  *   count_block, fill_block   the entries of a block in each row; the block */
 spmv_status group_shift_offsets_cuda(spmv_context *ctx, const void *from, int from_bits, int64_t shift, void *to,
                                      int to_bits, int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status group_count_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound, int64_t pieces,
+spmv_status group_count_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound, int64_t spans,
                                     struct group_columns own, int64_t *counts) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status group_list_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound, int64_t pieces,
+spmv_status group_list_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound, int64_t spans,
                                    struct group_columns own, const int64_t *begins, int32_t *list)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status group_flag_first_cuda(spmv_context *ctx, const int32_t *sorted, uint8_t *flags, int64_t n)

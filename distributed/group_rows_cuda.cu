@@ -24,12 +24,12 @@ __device__ bool is_own(const group_columns &own, int32_t column)
     return own.begin <= column && column < own.end;
 }
 
-/* counts[i] = the entries of piece i whose columns other ranks own. bound: pieces + 1 entries. */
+/* counts[i] = the entries of span i whose columns other ranks own. bound: spans + 1 entries. */
 __global__ void __launch_bounds__(block_threads)
-    count_ghosts(const int32_t *col, const int64_t *bound, int64_t pieces, group_columns own, int64_t *counts)
+    count_ghosts(const int32_t *col, const int64_t *bound, int64_t spans, group_columns own, int64_t *counts)
 {
     __shared__ int64_t of_block;
-    for (int64_t i = blockIdx.x; i < pieces; i += gridDim.x) {
+    for (int64_t i = blockIdx.x; i < spans; i += gridDim.x) {
         if (threadIdx.x == 0)
             of_block = 0;
         __syncthreads();
@@ -41,17 +41,17 @@ __global__ void __launch_bounds__(block_threads)
         __syncthreads();
         if (threadIdx.x == 0)
             counts[i] = of_block;
-        __syncthreads(); /* before the next piece overwrites the count */
+        __syncthreads(); /* before the next span overwrites the count */
     }
 }
 
-/* Lists these columns, those of piece i from place begins[i] on, in any order. */
-__global__ void __launch_bounds__(block_threads) list_ghosts(const int32_t *col, const int64_t *bound, int64_t pieces,
+/* Lists these columns, those of span i from place begins[i] on, in any order. */
+__global__ void __launch_bounds__(block_threads) list_ghosts(const int32_t *col, const int64_t *bound, int64_t spans,
                                                              group_columns own, const int64_t *begins, int32_t *list)
 {
     __shared__ unsigned long long listed;
     const int lane = (int)threadIdx.x % warp_lanes;
-    for (int64_t i = blockIdx.x; i < pieces; i += gridDim.x) {
+    for (int64_t i = blockIdx.x; i < spans; i += gridDim.x) {
         if (begins[i + 1] == begins[i])
             continue;
         if (threadIdx.x == 0)
@@ -169,19 +169,19 @@ extern "C" spmv_status group_shift_offsets_cuda(spmv_context *ctx, const void *f
 }
 
 extern "C" spmv_status group_count_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound,
-                                               int64_t pieces, struct group_columns own, int64_t *counts)
+                                               int64_t spans, struct group_columns own, int64_t *counts)
 {
     return on_device(ctx, [=] {
-        return launch(ctx, "group ghosts", (int)pieces, block_threads, count_ghosts, col, bound, pieces, own, counts);
+        return launch(ctx, "group ghosts", (int)spans, block_threads, count_ghosts, col, bound, spans, own, counts);
     });
 }
 
 extern "C" spmv_status group_list_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound,
-                                              int64_t pieces, struct group_columns own, const int64_t *begins,
+                                              int64_t spans, struct group_columns own, const int64_t *begins,
                                               int32_t *list)
 {
     return on_device(ctx, [=] {
-        return launch(ctx, "group ghosts", (int)pieces, block_threads, list_ghosts, col, bound, pieces, own, begins,
+        return launch(ctx, "group ghosts", (int)spans, block_threads, list_ghosts, col, bound, spans, own, begins,
                       list);
     });
 }
