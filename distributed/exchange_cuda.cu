@@ -45,13 +45,15 @@ __device__ void begin_in_turn()
     await_kernel_before();
 }
 
-template <typename T> __global__ void __launch_bounds__(BLOCK) put(exchange_view v, const T *x)
+/* PARTS: real numbers of an element, 2 of a complex one. */
+template <typename T, int PARTS> __global__ void __launch_bounds__(BLOCK) put(exchange_view v, const T *x)
 {
     begin_in_turn();
     const unsigned number = v.counters->sums + v.counters->fetches + 1;
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < v.sent_count; i += (int64_t)gridDim.x * BLOCK) {
         const exchange_target &target = v.targets[target_of(v, i)];
-        ((T *)target.to[number % 2])[i - target.first] = x[v.sent[i]];
+        for (int p = 0; p < PARTS; p++)
+            ((T *)target.to[number % 2])[(i - target.first) * PARTS + p] = x[v.sent[i] * (int64_t)PARTS + p];
     }
     if (!exchanging::is_last<exchanging::ALL_GPUS>(&v.counters->put_blocks, gridDim.x))
         return;
@@ -59,15 +61,16 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) put(exchange_view
         exchanging::set_flag(v.targets[t].flag, number);
 }
 
-template <typename T>
+template <typename T, int PARTS>
 __global__ void __launch_bounds__(BLOCK) pack(const int32_t *index, int64_t count, const T *x, T *packed)
 {
     begin_in_turn();
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < count; i += (int64_t)gridDim.x * BLOCK)
-        packed[i] = x[index[i]];
+        for (int p = 0; p < PARTS; p++)
+            packed[i * PARTS + p] = x[index[i] * (int64_t)PARTS + p];
 }
 
-template <typename T> __global__ void __launch_bounds__(BLOCK) take(exchange_view v, bool finishes, T *x)
+template <typename T, int PARTS> __global__ void __launch_bounds__(BLOCK) take(exchange_view v, bool finishes, T *x)
 {
     begin_in_turn();
     const unsigned number = v.counters->sums + v.counters->fetches + finishes;
@@ -77,7 +80,9 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) take(exchange_vie
     const T *const from = (const T *)v.arrived[number % 2];
     const int64_t count = v.before + v.after;
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < count; i += (int64_t)gridDim.x * BLOCK)
-        x[i < v.before ? i - v.before : v.own + i - v.before] = grid_barrier::load_others(from + i);
+        for (int p = 0; p < PARTS; p++)
+            x[(i < v.before ? i - v.before : v.own + i - v.before) * PARTS + p] =
+                grid_barrier::load_others(from + i * PARTS + p);
     if (finishes && exchanging::is_last<exchanging::ONE_GPU>(&v.counters->take_blocks, gridDim.x) && threadIdx.x == 0)
         v.counters->fetches++;
 }
@@ -219,34 +224,44 @@ template <typename Body> spmv_status of_type(spmv_context *ctx, spmv_type type, 
     return on_device(ctx, [&] { return with_zero(ctx, "spmv_group", type, body); });
 }
 
+/* body(T(), parts) for the elements of vectors: parts is a constant, how many numbers T they have. */
+template <typename Body> spmv_status of_elements(spmv_context *ctx, spmv_type type, const Body &body)
+{
+    return of_type(ctx, type_part(type), [&](auto of) {
+        return type_is_complex(type) ? body(of, std::integral_constant<int, 2>())
+                                     : body(of, std::integral_constant<int, 1>());
+    });
+}
+
 } // namespace
 
 extern "C" spmv_status exchange_put_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view,
                                          const void *x)
 {
-    return of_type(ctx, type, [&](auto of) {
+    return of_elements(ctx, type, [&](auto of, auto parts) {
         using T = decltype(of);
-        return launch_early(ctx, "group put", blocks_for(view->sent_count, BLOCK), BLOCK, put<T>, *view, (const T *)x);
+        return launch_early(ctx, "group put", blocks_for(view->sent_count, BLOCK), BLOCK, put<T, parts()>, *view,
+                            (const T *)x);
     });
 }
 
 extern "C" spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view,
                                           bool finishes, void *x)
 {
-    return of_type(ctx, type, [&](auto of) {
+    return of_elements(ctx, type, [&](auto of, auto parts) {
         using T = decltype(of);
-        return launch_early(ctx, "group take", blocks_for(view->before + view->after, 2 * BLOCK), BLOCK, take<T>, *view,
-                            finishes, (T *)x);
+        return launch_early(ctx, "group take", blocks_for(view->before + view->after, 2 * BLOCK), BLOCK,
+                            take<T, parts()>, *view, finishes, (T *)x);
     });
 }
 
 extern "C" spmv_status exchange_pack_cuda(spmv_context *ctx, spmv_type type, const int32_t *index, int64_t count,
                                           const void *x, void *packed)
 {
-    return of_type(ctx, type, [&](auto of) {
+    return of_elements(ctx, type, [&](auto of, auto parts) {
         using T = decltype(of);
-        return launch_early(ctx, "group pack", blocks_for(count, BLOCK), BLOCK, pack<T>, index, count, (const T *)x,
-                            (T *)packed);
+        return launch_early(ctx, "group pack", blocks_for(count, BLOCK), BLOCK, pack<T, parts()>, index, count,
+                            (const T *)x, (T *)packed);
     });
 }
 

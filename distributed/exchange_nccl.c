@@ -268,13 +268,13 @@ static void close_nccl(spmv_group_matrix *m)
     host_free(s);
 }
 
-/* The element type, of reals; *size: its bytes. */
+/* The real type of the parts of elements; *size: its bytes. */
 static int nccl_type(spmv_type type, int64_t *size)
 {
     static const int types[SPMV_TYPE_LIMIT] = {[SPMV_F32] = NCCL_FLOAT32, [SPMV_F64] = NCCL_FLOAT64};
     static_assert(REAL_TYPES == 2, "one row for each real type");
-    *size = (int64_t)spmv_type_size(type);
-    return types[type];
+    *size = (int64_t)spmv_type_size(type_part(type));
+    return types[type_part(type)];
 }
 
 /* After a call of NCCL: the next kernel does not start early, because NCCL may end with work that is
@@ -305,8 +305,8 @@ static int queue_parcels(const spmv_group_matrix *m, void *x)
         from += h->send[i].bytes;
     }
     for (int i = 0; i < h->receives && is_fine(result); i++)
-        result = nccl.receive((char *)x + h->receive_at[i] * size, (size_t)(h->receive[i].bytes / size), type,
-                              h->receive[i].rank, comm, stream_of(m));
+        result = nccl.receive((char *)x + h->receive_at[i] * (int64_t)spmv_type_size(m->type),
+                              (size_t)(h->receive[i].bytes / size), type, h->receive[i].rank, comm, stream_of(m));
     return result;
 }
 

@@ -23,6 +23,7 @@ static spmv_solver *solver;
 static spmv_context *reference;
 static spmv_group *group; /* of one rank */
 static spmv_group_matrix *group_matrix;
+static spmv_group_solver *group_solver;
 static spmv_csr csr;
 static char folder[] = "/tmp/spmv_null_XXXXXX", file[sizeof folder + 8], vector_file[sizeof folder + 8];
 static double *host;
@@ -261,6 +262,10 @@ CALL(group_gather, G, SPMV_GROUP_COLS, arg(1, x), arg(2, host))
 CALL(group_preconditioner_create, G, arg(2, "none"), arg(1, &made))
 CALL(group_preconditioner_create_with, G, arg(2, "none"), arg(3, NULL), arg(1, &made))
 CALL(group_cg, G, arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
+CALL(group_solver_create, G, arg(2, NULL), arg(1, &made))
+CALL(group_solver_solve, arg(0, group_solver), arg(1, x), arg(2, y), arg(3, NULL), 0)
+CALL(group_solver_describe, arg(0, group_solver), arg(1, host), sizeof(size_t))
+CALL(group_matrix_transpose, G, arg(1, &made))
 
 /* Of a product that is right. */
 static spmv_status call_group_verify(void)
@@ -394,6 +399,10 @@ static const struct function functions[] = {
     ROW(group_preconditioner_create, 2, 1),
     ROW(group_preconditioner_create_with, 2, 2),
     ROW(group_cg, 3, 2),
+    ROW(group_solver_create, 2, 1),
+    ROW(group_solver_solve, 3, 1),
+    ROW(group_solver_describe, 2, 0),
+    ROW(group_matrix_transpose, 2, 0),
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -408,7 +417,9 @@ static void release_made(const char *name)
         spmv_host_free(made);
     else if (strstr(name, "spmv_matrix") == name)
         spmv_matrix_destroy(made);
-    else if (strcmp(name, "spmv_group_matrix_create") == 0 || strcmp(name, "spmv_group_matrix_read") == 0)
+    else if (strcmp(name, "spmv_group_solver_create") == 0)
+        spmv_group_solver_destroy(made);
+    else if (strstr(name, "spmv_group_matrix") == name)
         spmv_group_matrix_destroy(made);
     else if (strcmp(name, "spmv_spgemm") == 0 || strcmp(name, "spmv_spgemm_triple") == 0)
         spmv_matrix_destroy(made);
@@ -513,6 +524,7 @@ static void check_groups(void)
         assert_int_equal(spmv_group_create_mpi(ctx, &made_group), SPMV_ERROR_UNSUPPORTED);
     spmv_group_destroy(NULL);
     spmv_group_matrix_destroy(NULL);
+    spmv_group_solver_destroy(NULL);
     spmv_group_break(NULL, SPMV_ERROR_READ, NULL);
     spmv_group_break(group, SPMV_OK, NULL); /* no failure */
     assert_int_equal(spmv_group_agree(group, SPMV_OK), SPMV_OK);
@@ -678,6 +690,7 @@ static const struct {
     {"spmv_group_agree_on", 3, check_groups},
     {"spmv_group_break", 2, check_groups},
     {"spmv_group_matrix_destroy", 1, check_groups},
+    {"spmv_group_solver_destroy", 1, check_groups},
     {"spmv_context_destroy", 1, check_contexts},
     {"spmv_context_backend", 1, check_contexts},
     {"spmv_context_describe", 1, check_contexts},
@@ -953,6 +966,7 @@ static int begin(void **state)
     reference = support_context_on(SPMV_BACKEND_REF, 1);
     assert_ok(ctx, spmv_group_create_threads(&ctx, 1, &group));
     assert_ok(ctx, spmv_group_matrix_create(group, &csr, NULL, &group_matrix));
+    assert_ok(ctx, spmv_group_solver_create(group_matrix, NULL, &group_solver));
     assert_ok(ctx, spmv_matrix_write(ctx, &csr, file));
     assert_ok(ctx, spmv_vector_write(ctx, vector_file, SPMV_F64, host, N, NULL));
     return 0;
@@ -964,6 +978,7 @@ static int end(void **state)
     void *const memory[] = {x, y, z, count, counts, keys, scalar, index32, heads, bits, (void *)segments.heads};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(ctx, memory[i]);
+    spmv_group_solver_destroy(group_solver);
     spmv_group_matrix_destroy(group_matrix);
     spmv_group_destroy(group);
     spmv_context_destroy(reference);
