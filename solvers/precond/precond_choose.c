@@ -40,8 +40,9 @@ static const double EVEN_STEPS = 2, STEPS = 2.5, GENERAL_STEPS = 5;
  * diagonal entry. So do symmetric Helmholtz equations, which are not definite. */
 static const double NEARLY = 0.05;
 
-/* Rows that are so many times as heavy as the mean are few. They give a few large eigenvalues, which conjugate
- * gradients find in as many steps. */
+/* On a CPU: rows that are so many times as heavy as the mean are few. They give a few large eigenvalues, which
+ * conjugate gradients find in as many steps. On a GPU multigrid costs little beside the steps of hard systems, which
+ * the heaviest row tells. */
 static const double TYPICAL = 2;
 
 /* On a GPU, times so many for Laplacians in a plane and in space: the costs of multigrid are those of meshes,
@@ -319,9 +320,9 @@ static spmv_status count_rows(struct system_facts *f)
     if (needed)
         st = estimate_size(f->ctx, f->source, &f->distance, &f->dimension, &length);
     const double each = !cg ? GENERAL_STEPS : f->even && f->dominant ? EVEN_STEPS : STEPS;
+    const double weight = f->gpu ? heaviest : fmin(heaviest, TYPICAL * mean);
     if (needed)
-        f->steps =
-            fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, each * fmax(1, fmin(heaviest, TYPICAL * mean)) * length);
+        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, each * fmax(1, weight) * length);
     if (needed && f->dominant)
         f->iterations = fmin(f->iterations, f->steps);
     f->worth = worth_of(a, f->iterations);
