@@ -357,7 +357,7 @@ class Bench(test_program.Case):
     def test_all_preconditioners(self):
         done = self.ok("poisson2d:12", "--op", "cg", "--precond", "all", "--peers", "none", "--json")
         results = [json.loads(line)["result"] for line in done.stdout.splitlines()]
-        self.assertEqual(len(results), 8)
+        self.assertEqual(len(results), 9)
         self.assertEqual([r["asked"] for r in results], ["auto"] * 8)
         self.assertTrue(all("cg" in r for r in results))
 
