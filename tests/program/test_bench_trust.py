@@ -358,7 +358,7 @@ class Bench(test_program.Case):
         done = self.ok("poisson2d:12", "--op", "cg", "--precond", "all", "--peers", "none", "--json")
         results = [json.loads(line)["result"] for line in done.stdout.splitlines()]
         self.assertEqual(len(results), 9)
-        self.assertEqual([r["asked"] for r in results], ["auto"] * 8)
+        self.assertEqual([r["asked"] for r in results], ["auto"] * 9)
         self.assertTrue(all("cg" in r for r in results))
 
     def test_preconditioners_that_there_are_not(self):
