@@ -350,8 +350,8 @@ static spmv_status run_to_the_end(struct chain *c, struct runner *r)
  * plateau for hundreds of iterations, and predict nothing. But the energy norm of the error falls in every step,
  * by sums that the solver has anyway. So both solve from the same x, for the work of some set-ups of the rival; it
  * goes on if it is then clearly ahead, and once more, if it does not end in some times that work and is not
- * predicted to end soon, the first one takes over for good. That costs at most some ten set-ups of a factor. Source of
- * the norm: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", Journal of
+ * predicted to end soon, the first one takes over for good: some twenty set-ups of a factor are lost. Only if it was
+ * far ahead it is not stopped. Source of the norm: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", Journal of
  * Research of the National Bureau of Standards 49, 1952, theorem 6:1. */
 enum { ENERGY_SETUPS = 4, ENERGY_TURN = 4 };
 
@@ -392,7 +392,7 @@ static spmv_status energy_turn(struct chain *c, const struct judge *of_first, st
     judge.against = of_first->gains;
     st = take_turn(c, rival, &judge, stopped);
     *stopped = *stopped || solver_may_follow(c->s, st);
-    if (*stopped && !(judge.gain > of_first->gain)) {
+    if (*stopped && solver_iterations(c) < c->most && !(judge.gain > of_first->gain)) {
         const spmv_status copied = copy_x(c, kept, c->x);
         st = copied != SPMV_OK ? copied : st;
     }
@@ -412,6 +412,9 @@ static spmv_status race_by_energy(struct chain *c, struct runner *first, struct 
     spmv_status st = take_turn(c, first, &judge, &stopped);
     if (!stopped || solver_iterations(c) >= c->most)
         return stopped ? solver_fail_limit(c) : st;
+    /* a rival without room for its turn would leave a worse x */
+    if (c->most - solver_iterations(c) < iterations_of(ENERGY_TURN * work, &rival->cost))
+        return run_to_the_end(c, first);
     st = make_rival(s, first, rival);
     if (st == SPMV_CANCELLED)
         return st;

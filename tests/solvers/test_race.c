@@ -324,6 +324,41 @@ static void factor_by_energy(void **state)
     }
 }
 
+/* A limit of the iterations that leaves the rival no room: the solve ends with the x and the residual of jacobi. */
+static void energy_within_a_limit(void **state)
+{
+    enum { MOST = 125 };
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip();
+    spmv_matrix *const matrix = plate(ctx, 104, 104, &a);
+    double *const val = turn_signs(&a), *const b = support_zeros(a.rows, 8), *const x = support_zeros(a.rows, 8);
+    spmv_solver_options o;
+    spmv_solver_result r;
+    spmv_solver *solver = NULL;
+    spmv_solver_options_init(&o, sizeof o);
+    o.max_iterations = MOST;
+    o.zero_start = 1;
+    for (int64_t i = 0; i < a.rows; i++)
+        b[i] = 1 + 0.5 * cos((double)i);
+    assert_ok(ctx, spmv_solver_create(ctx, &a, &o, &solver));
+    assert_int_equal(spmv_solver_solve(solver, b, x, &r, sizeof r), SPMV_ERROR_ITERATIONS);
+    assert_string_equal(r.precond, "jacobi");
+    assert_int_equal(r.iterations, MOST);
+    double squares = 0;
+    for (int64_t i = 0; i < a.rows; i++) {
+        double left = b[i];
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+            left -= val[k] * x[a.col[k]];
+        squares += left * left;
+    }
+    assert_true(fabs(sqrt(squares) - r.true_residual) <= 1e-6 * r.true_residual);
+    spmv_solver_destroy(solver);
+    spmv_matrix_destroy(matrix);
+    support_free(val, b, x);
+}
+
 /* Of a small plate whose errors are not smooth ic0 begins, and a complete factor bounds its time. */
 static void factor_follows_ic0(void **state)
 {
@@ -874,8 +909,8 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
-             with_context(factor_follows_ic0), with_context(second_wins), with_context(several),
-             with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
+             with_context(factor_follows_ic0), with_context(energy_within_a_limit), with_context(second_wins),
+             with_context(several), with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
              with_context(given_up_too_early), with_context(bits), with_context(nodes),
              with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
              with_context(convection), with_context(share_of_memory))
