@@ -9,6 +9,7 @@
 #include "core/runtime.h"
 #include "distributed/group_internal.h"
 #include "tests/support/support.h"
+#include "tests/support/support_fails.h"
 #ifdef HOST_CUDA
 #include "tests/emulated_gpu/cuda_runtime_api.h"
 #endif
@@ -892,20 +893,6 @@ static void failures_reach_all_ranks(void **state)
 }
 
 /* ------------------------------------------------------------- memory */
-
-/* The allocation of this thread that fails, counted down; 0: none. */
-static _Thread_local int fails_at;
-
-spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
-spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
-spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
-{
-    if (fails_at > 0 && --fails_at == 0) {
-        *memory = NULL;
-        return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: no memory", what);
-    }
-    return __real_host_alloc(ctx, bytes, what, memory);
-}
 
 struct starving {
     struct failing f;

@@ -13,6 +13,7 @@
 #include "core/splitmix.h"
 #include "tests/support/support.h"
 #include "tests/support/support_elements.h"
+#include "tests/support/support_fails.h"
 
 enum { MOST_ITERATIONS = 400 };
 
@@ -468,23 +469,6 @@ static void auto_chooses_as_without_ranks(void **state)
 }
 
 /* ------------------------------------------------------------- failures */
-
-/* The allocation of this thread that fails, counted down; 0: none. */
-static _Thread_local int fails_at;
-
-static bool fails_now(void)
-{
-    return fails_at > 0 && --fails_at == 0;
-}
-
-spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
-spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
-spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
-{
-    *memory = NULL;
-    return fails_now() ? context_fail(ctx, SPMV_ERROR_MEMORY, "%s: no memory", what)
-                       : __real_host_alloc(ctx, bytes, what, memory);
-}
 
 spmv_status __real_context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
 spmv_status __wrap_context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
