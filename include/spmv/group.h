@@ -343,23 +343,26 @@ SPMV_API spmv_status spmv_group_cg(spmv_group_matrix *matrix, const void *b, voi
 
 /* ---------------------------------------------------------------- every solver */
 
-/* The solver of a matrix of a group: as spmv_solver_create, with the same choices under "auto" but for factors. */
+/* The solver of a matrix of a group: as spmv_solver_create, with the same choices under "auto" but for
+ * factors. */
 typedef struct spmv_group_solver spmv_group_solver;
 
 /* Together: makes a solver for A x = b.
  *
  *   options  as for spmv_solver_create, the same on all ranks. precond: as for
- *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be symmetric.
- *            precond_options: as for spmv_group_preconditioner_create_with. on_iteration:
- *            as for spmv_group_cg. The solver direct, inner, several right-hand sides, plan, own_precond and
- *            on_iterate are not supported (SPMV_ERROR_UNSUPPORTED). type is that of the matrix. NULL: defaults
+ *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be
+ *            symmetric. precond_options: as for spmv_group_preconditioner_create_with. on_iteration: as
+ *            for spmv_group_cg. The solver direct, inner, several right-hand sides, plan, own_precond
+ *            and on_iterate are not supported (SPMV_ERROR_UNSUPPORTED). type is that of the matrix.
+ *            NULL: defaults
  *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
  *
  * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole
  * matrix, and others follow one that fails. What differs: no dense factor of small systems, no races
- * between preconditioners, no null vectors of singular matrices, no correction of rows of very different
- * sizes: their backward error is a failure, SPMV_ERROR_STAGNATION. For gmres and bicgstab "auto" is the same as without ranks for small matrices, of which each rank
- * makes it, else "jacobi"; so is ilut, which follows others that fail, else of each rank's block
+ * between preconditioners, no null vectors of singular matrices, no correction of rows of very
+ * different sizes: their backward error is a failure, SPMV_ERROR_STAGNATION. For gmres and bicgstab
+ * the preconditioner "auto" is the same as without ranks for small matrices, of which each rank makes
+ * it, else "jacobi"; so is ilut, which follows others that fail, else of each rank's block
  * (docs/distributed.md).
  *
  * Bits do not depend on the number of ranks where those of products, dot products and of the
@@ -373,7 +376,8 @@ SPMV_API void spmv_group_solver_destroy(spmv_group_solver *solver);
 
 /* Together: solves A x = b.
  *
- *   b, x    own_rows elements of this rank in the context's memory; x: also the start, unless zero_start
+ *   b, x    own_rows elements of this rank in the context's memory, which must not overlap; x: also the
+ *           start, unless zero_start; after a failure as spmv_solver_solve leaves it
  *   result  may be NULL; the same numbers on all ranks
  *   size    sizeof(spmv_solver_result)
  *
@@ -384,8 +388,9 @@ SPMV_API spmv_status spmv_group_solver_solve(spmv_group_solver *solver, const vo
 /* As spmv_solver_describe. */
 SPMV_API spmv_status spmv_group_solver_describe(const spmv_group_solver *solver, spmv_solver_info *info, size_t size);
 
-/* Together: *transpose = the transpose, with the same type and exchange; rows of a rank: as the columns that it
- * owns. Release it with spmv_group_matrix_destroy.
+/* Together: *transpose = A', cols x rows for a matrix of rows x cols, not conjugated, with the same type
+ * and exchange. A rank has the rows that are its columns of A. Its entries are in the order of the rows
+ * of A, for any number of ranks. Release it with spmv_group_matrix_destroy; NULL after an error.
  * Errors: those of spmv_group_matrix_create. */
 SPMV_API spmv_status spmv_group_matrix_transpose(spmv_group_matrix *matrix, spmv_group_matrix **transpose);
 

@@ -9,8 +9,9 @@
  *             directions 6.5; 1 more with Jacobi's preconditioner, and 1 in the product.
  * Changed:    since cg_2_fused.cuh: one pass less, one launch less, one chain of sums less.
  * Wins when:  the product leaves sums of squares (plan_product.squares), and the preconditioner is
- *             none or jacobi. With ranks it also saves an exchange of sums. Not for inner iterations in f32: they continue with
- *             another residual, so r'q is not p'q.
+ *             none or jacobi. With ranks it also saves an exchange of sums, from 524,288 rows on
+ *             (SPMV_CG_PREDICT_FROM). Not for inner iterations in f32: they continue with another
+ *             residual, so r'q is not p'q.
  * Bits:       the elements of a block, and so the parts, depend on n alone; with ranks a part has the
  *             rows of a chunk.
  * Source:     Meurant 1987, "Multitasking the conjugate gradient method on the CRAY X-MP/48"; Chen

@@ -501,8 +501,8 @@ spmv_status lend_direction(const struct cg *cg, workspace *own)
     return SPMV_OK;
 }
 
-/* Whether steps have one vector kernel: the same on all ranks. Inner iterations (keeps) continue with another residual, which the
- * prediction does not know. */
+/* Whether steps have one vector kernel: the same on all ranks. Inner iterations (keeps) continue with another
+ * residual, which the prediction does not know. */
 bool predicts(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
