@@ -91,7 +91,7 @@ struct spmv_group_matrix {
     struct exchange exchange;
     /* the matrices of hierarchies made of this one (group_levels.c), a list: they exchange in the same mode */
     spmv_group_matrix *levels, *next_level;
-    bool multiplied; /* a product has loaded its kernels, on all ranks */
+    bool multiplied;     /* a product has loaded its kernels, on all ranks */
     bool levels_on_host; /* GPUs did not copy from each other: what levels exchange passes through host memory */
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
