@@ -67,6 +67,10 @@ void tiles_share_out(struct omp_tiles *tiles, tile_function *function, const voi
             int64_t *next = &tiles->share[p].next;
             for (;;) {
                 int64_t t;
+#pragma omp atomic read
+                t = *next;
+                if (t >= end) /* mostly so: no cache line changes hands */
+                    break;
 #pragma omp atomic capture
                 {
                     t = *next;

@@ -14,9 +14,9 @@
 #include "core/threads.h"
 #include "product/omp/spmv_omp.h"
 
-/* The least number of tiles of one vector for each thread. Starting a thread takes as long as about
- * 8 tiles, and longer if it waits for a core. */
-enum { TILES_A_THREAD = 16 };
+/* The least number of tiles of one vector that are worth a team: a single thread takes some 70 microseconds. The team
+ * has all threads, since another size than that of the loop before costs far more (core/threads.h). */
+enum { TILES_OF_TEAM = 32 };
 
 /* The cost of the search for the start of a tile, in elements of a simple loop. */
 enum { A_SEARCH = 256 };
@@ -583,7 +583,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         tiles->count += tiles_in(plan, chunk);
     tiles->avx2 = avx2_here();
     tiles->columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0;
-    tiles->threads = (int)max_i64(1, min_i64(plan->ctx->threads, tiles->count * plan->vectors / TILES_A_THREAD));
+    tiles->threads = team_threads(plan->ctx, tiles->count * plan->vectors, TILES_OF_TEAM);
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->tail));

@@ -9,20 +9,20 @@
 #define TEMPLATE "solvers/amg/amg_rows.h"
 #include "core/each/each_real.h"
 
-/* A row costs as much as some dozen elements of a vector. */
+/* The rows of a tile: a row costs as much as some dozen elements of a vector. */
 enum { AMG_TILE = HOST_TILE / 16 };
 
 struct rows_of_step {
     const void *arguments;
-    int64_t n;
+    int64_t n, tile;
 };
 
 #define LOOP(name, type)                                                                                               \
     static void loop_##name##_##type(void *state, int64_t tile)                                                        \
     {                                                                                                                  \
         const struct rows_of_step *s = state;                                                                          \
-        const int64_t end = min_i64(s->n, (tile + 1) * AMG_TILE);                                                      \
-        for (int64_t i = tile * AMG_TILE; i < end; i++)                                                                \
+        const int64_t end = min_i64(s->n, (tile + 1) * s->tile);                                                       \
+        for (int64_t i = tile * s->tile; i < end; i++)                                                                 \
             amg_##name##_##type(s->arguments, i);                                                                      \
     }
 #define LOOPS(NAME, name, arguments) LOOP(name, f32) LOOP(name, f64)
@@ -40,14 +40,15 @@ spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const
         return SPMV_OK;
     if (context_on_device(ctx))
         return amg_run_cuda(ctx, step, type, arguments, n);
-    struct rows_of_step state = {arguments, n};
+    struct rows_of_step state = {arguments, n, AMG_TILE};
     struct amg_scaling scaling;
-    if (step == AMG_NARROW || step == AMG_WIDEN) { /* the factor once, not for each element */
+    if (step == AMG_NARROW || step == AMG_WIDEN) { /* of elements; the factor once, not for each */
         scaling = *(const struct amg_scaling *)arguments;
         scaling.factor = step == AMG_NARROW ? amg_narrowing(&scaling) : amg_widening(&scaling);
         state.arguments = &scaling;
+        state.tile = HOST_TILE;
     }
-    tiles_each(ctx, ceil_divide(n, AMG_TILE), loops[type][step], &state);
+    tiles_each(ctx, ceil_divide(n, state.tile), loops[type][step], &state);
     return SPMV_OK;
 }
 

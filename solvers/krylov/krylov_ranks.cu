@@ -46,8 +46,13 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) chunk_sums(dots<T
     using S = sum_type<T>;
     __shared__ S of_warps[WARPS];
     const int chunk = (int)blockIdx.x / a.sums, d = (int)blockIdx.x % a.sums, thread = (int)threadIdx.x;
-    const T *const left = a.basis == nullptr ? a.left[d] : d < a.sums - 1 ? a.basis + d * a.stride : a.w;
-    const T *const right = a.basis == nullptr ? a.right[d] : a.w;
+    /* constant indices: a projection has more sums than operands, and loads are moved before tests */
+    static_assert(KRYLOV_MOST_SUMS == 2);
+    const T *left = d == 0 ? a.left[0] : a.left[1], *right = d == 0 ? a.right[0] : a.right[1];
+    if (a.basis != nullptr) {
+        left = d < a.sums - 1 ? a.basis + d * a.stride : a.w;
+        right = a.w;
+    }
     S sum = S();
     for (int64_t e = a.chunk[chunk] + thread; e < a.chunk[chunk + 1]; e += BLOCK)
         sum += widened(conjugated(left[e]) * right[e]);
