@@ -30,6 +30,13 @@ static inline int host_team(const spmv_context *ctx, int64_t elements)
     return team_threads(ctx, elements, TEAM_WORTH_ASLEEP);
 }
 
+/* The same for a loop whose elements cost some eight times as much: a product that goes into a table, a search, or an
+ * entry that is moved to a place found by counting. */
+static inline int heavy_team(const spmv_context *ctx, int64_t elements)
+{
+    return team_threads(ctx, elements, TEAM_WORTH_ASLEEP / 8);
+}
+
 /* Sets ctx->threads. If asked is 0: OpenMP's default (OMP_NUM_THREADS, else the processors of the
  * affinity mask), limited by the CPU quota of the control groups and by what can be started; the
  * latter with a warning event. Another value (at most SPMV_MAX_THREADS) is used unchanged, or the

@@ -186,7 +186,7 @@ static spmv_status compare_with_transpose(spmv_context *ctx, const spmv_csr *a, 
     if (st != SPMV_OK)
         return st;
     spmv_matrix_view(transposed, &b);
-#pragma omp parallel for num_threads(host_team(ctx, a->rows + a->nnz)) schedule(dynamic, 512) reduction(& : flags)
+#pragma omp parallel for num_threads(heavy_team(ctx, a->rows + a->nnz)) schedule(dynamic, 512) reduction(& : flags)
     for (int64_t row = 0; row < a->rows; row++)
         if (flags != 0)
             flags &= compare(row_of(a, row), row_of(&b, row));

@@ -83,7 +83,7 @@ static void check_rows(const spmv_context *ctx, const struct question *q, spmv_v
 {
     int64_t failed = 0, worst_row = -1;
     double worst = -1;
-#pragma omp parallel num_threads(host_team(ctx, q->a->rows + q->a->nnz)) reduction(+ : failed)
+#pragma omp parallel num_threads(heavy_team(ctx, q->a->rows + q->a->nnz)) reduction(+ : failed)
     {
         int64_t my_row = -1;
         double my_worst = -1;

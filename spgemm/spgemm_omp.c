@@ -230,7 +230,7 @@ static void find_all_columns(struct symbolic *s, int threads)
 /* Moves the columns of all tasks to their place. */
 static void join_columns(struct symbolic *s, int32_t *col, const int64_t *row_ptr)
 {
-#pragma omp parallel for num_threads(host_team(s->plan->ctx, s->plan->nnz)) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(heavy_team(s->plan->ctx, s->plan->nnz)) schedule(dynamic, 1)
     for (int64_t c = 0; c < s->state->tasks.n; c++) {
         const int64_t from = row_ptr[s->state->tasks.first_row[c]],
                       n = row_ptr[s->state->tasks.first_row[c + 1]] - from;
@@ -248,7 +248,7 @@ static int symbolic_threads(const struct spmv_spgemm_plan *plan, const struct sy
     const int64_t each = marks_words(plan->b.cols) * (int64_t)sizeof(uint64_t) +
                          (s->most + 1) * (int64_t)sizeof(int32_t) + (s->stamps ? 4 * plan->b.cols : 0);
     const int64_t fixed = (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->tasks.n * (int64_t)sizeof *s->found;
-    int threads = host_team(plan->ctx, plan->products);
+    int threads = heavy_team(plan->ctx, plan->products);
     while (plan->max_bytes > 0 && threads > 1 && threads * each + fixed > plan->max_bytes)
         threads--;
     *bytes = threads * each + fixed;
@@ -270,7 +270,7 @@ static spmv_status numeric_memory(struct spmv_spgemm_plan *plan, struct rows_sta
             span = max_i64(span, (int64_t)plan->col[end - 1] - plan->col[first] + 1);
     }
     state->room = ceil_divide(span * (int64_t)spmv_type_size(plan->type), 64) * 64;
-    state->threads = host_team(plan->ctx, plan->products);
+    state->threads = heavy_team(plan->ctx, plan->products);
     while (state->threads > 1 && (!spgemm_host_has(2 * state->room * state->threads) ||
                                   (plan->max_bytes > 0 && state->room * state->threads > plan->max_bytes)))
         state->threads /= 2;

@@ -365,7 +365,7 @@ static void release(const struct spmv_spgemm_plan *plan, struct at_once *s)
 
 spmv_status spgemm_rows_at_once_omp(struct spmv_spgemm_plan *plan, const void *a, const void *b, void **c)
 {
-    const int threads = host_team(plan->ctx, plan->products);
+    const int threads = heavy_team(plan->ctx, plan->products);
     struct at_once s = {.plan = plan, .a = a, .b = b, .size = (int64_t)spmv_type_size(plan->type)};
     bool fits = false;
     spmv_status st = spgemm_cut_rows(plan, &s.tasks);

@@ -24,9 +24,9 @@ enum { PATIENCE = 1000 };
  * the other threads have work while the system suspends one. */
 enum { AHEAD = 2048 };
 
-static int team_for(const spmv_context *ctx, int64_t tiles)
+static int team_for(const spmv_context *ctx, int64_t elements)
 {
-    return team_threads(ctx, tiles, HOST_PARALLEL_TILES);
+    return team_threads(ctx, elements, TEAM_WORTH_AWAKE);
 }
 
 /* The largest number of shares, and the tiles taken from one at a time: some hundred microseconds of
@@ -51,7 +51,12 @@ static void run_tiles(struct share *share, tile_fn *body, void *state)
 
 void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *state)
 {
-    const int team = team_for(ctx, tiles);
+    tiles_each_of(ctx, tiles, tiles * HOST_TILE, body, state);
+}
+
+void tiles_each_of(const spmv_context *ctx, int64_t tiles, int64_t elements, tile_fn *body, void *state)
+{
+    const int team = team_for(ctx, elements);
     if (team == 1) {
         for (int64_t t = 0; t < tiles; t++)
             body(state, t);
@@ -138,7 +143,7 @@ static void run_chain(struct chain *chain)
 
 void tiles_chain(const spmv_context *ctx, int64_t tiles, tile_fn *first, tile_fn *combine, tile_fn *second, void *state)
 {
-    const int team = team_for(ctx, tiles);
+    const int team = team_for(ctx, tiles * HOST_TILE);
     if (team == 1) {
         for (int64_t t = 0; t < tiles; t++) {
             first(state, t);

@@ -25,6 +25,9 @@ typedef void tile_fn(void *state, int64_t tile);
 /* Calls body(state, t) for 0 <= t < tiles in any order, with at most ctx->threads threads. */
 void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *state);
 
+/* The same for tiles of another size, which in all take as long as this many elements (core/threads.h). */
+void tiles_each_of(const spmv_context *ctx, int64_t tiles, int64_t elements, tile_fn *body, void *state);
+
 /* For each tile t: calls first(state, t), combine(state, t) and second(state, t). One thread calls
  * first and second. Any thread calls combine, one tile after the other in the order t = 0, 1, 2,
  * ...; combine sees everything that first(state, t) and the calls for smaller t have written. */

@@ -18,7 +18,7 @@ spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int
     if (!multiply_fits(bins, sizeof(int64_t), &bytes_of_share))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "counting %lld rows or columns overflows 64 bits", (long long)bins);
     if (bytes_of_share > 0)
-        counting->shares = max_i64(1, min_i64(host_team(ctx, entries), budget / bytes_of_share));
+        counting->shares = max_i64(1, min_i64(heavy_team(ctx, entries), budget / bytes_of_share));
     char what[128];
     snprintf(what, sizeof what, "counting the entries of %lld rows or columns", (long long)bins);
     /* no overflow: one share, or within the budget */

@@ -14,9 +14,9 @@
 #include "core/threads.h"
 #include "product/omp/spmv_omp.h"
 
-/* The least number of tiles of one vector that are worth a team: a single thread takes some 70 microseconds. The team
+/* The least number of tiles of one vector that are worth a team: a single thread takes some 50 microseconds. The team
  * has all threads, since another size than that of the loop before costs far more (core/threads.h). */
-enum { TILES_OF_TEAM = 32 };
+enum { TILES_OF_TEAM = 16 };
 
 /* The cost of the search for the start of a tile, in elements of a simple loop. */
 enum { A_SEARCH = 256 };
@@ -471,7 +471,7 @@ static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, bool large, st
     struct stretch *found = NULL;
     int64_t saved = 0, packed = 0, sorted = 0, formed = 0;
     TRY(host_alloc(plan->ctx, tiles->count * MOST_STRETCHES * (int64_t)sizeof *found, "a plan", (void **)&found));
-#pragma omp parallel for schedule(static) num_threads(host_team(plan->ctx, tiles->count * TILE_WORK))                     \
+#pragma omp parallel for schedule(static) num_threads(heavy_team(plan->ctx, tiles->count * TILE_WORK))                     \
     reduction(+ : saved, packed, sorted, formed)
     for (int64_t t = 0; t < tiles->count; t++) {
         struct look look = {.count = 0};

@@ -11,12 +11,15 @@
 
 #include "core/loops/host_tiles.h"
 
-enum { CACHE_BLOCK = 512 };
+/* The elements of a tile; of passes over a basis, which may have dozens of vectors. */
+enum { CACHE_BLOCK = 512, TILE = HOST_TILE, BASIS_TILE = HOST_TILE / 4 };
 
-/* The elements of a tile: with ranks, of a chunk. */
-static struct range range_of(const struct krylov_vectors *v, int64_t tile)
+/* The elements of a tile of this size: with ranks, of a chunk. */
+static struct range range_of(const struct krylov_vectors *v, int64_t tile, int64_t size)
 {
-    return v->ranks != NULL ? (struct range){v->ranks->chunk[tile], v->ranks->chunk[tile + 1]} : tile_range(tile, v->n);
+    if (v->ranks != NULL)
+        return (struct range){v->ranks->chunk[tile], v->ranks->chunk[tile + 1]};
+    return (struct range){tile * size, min_i64(v->n, (tile + 1) * size)};
 }
 
 /* Where a pass on the host puts the parts of its tiles. */
@@ -51,16 +54,21 @@ struct expand_job {
 #define TEMPLATE "solvers/krylov/krylov_passes_typed.h"
 #include "core/each/each_floating.h"
 
-typedef void tile_fn(void *job, int64_t tile);
 static tile_fn *const combine[SPMV_TYPE_LIMIT] = FLOATING_TABLE(combine_tile);
 static tile_fn *const project[SPMV_TYPE_LIMIT] = FLOATING_TABLE(project_tile);
 static tile_fn *const store[SPMV_TYPE_LIMIT] = FLOATING_TABLE(store_tile);
 static tile_fn *const expand[SPMV_TYPE_LIMIT] = FLOATING_TABLE(expand_tile);
 
 /* The tiles of a pass: with ranks, the chunks of this one. */
-static int64_t tiles_in(const struct krylov_vectors *v)
+static int64_t tiles_in(const struct krylov_vectors *v, int64_t size)
 {
-    return v->ranks != NULL ? v->ranks->chunks : tiles_of(v->n);
+    return v->ranks != NULL ? v->ranks->chunks : ceil_divide(v->n, size);
+}
+
+/* Calls body for each tile of a pass over this many vectors. */
+static void each_tile(const struct krylov_vectors *v, int64_t size, int vectors, tile_fn *body, void *job)
+{
+    tiles_each_of(v->ctx, tiles_in(v, size), v->n * vectors, body, job);
 }
 
 static int most_sums(int basis)
@@ -72,7 +80,7 @@ int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis, const 
 {
     return context_on_device(ctx) ? krylov_parts_bytes_cuda(most_sums(basis), ranks)
            : ranks != NULL        ? 0
-                                  : tiles_of(n) * most_sums(basis) * (int64_t)sizeof(struct krylov_scalar);
+                                  : ceil_divide(n, BASIS_TILE) * most_sums(basis) * (int64_t)sizeof(struct krylov_scalar);
 }
 
 /* ------------------------------------------------------------- ranks */
@@ -218,14 +226,14 @@ spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_c
     struct combine_job job = {v, a};
     if (v->state->ending && !a->always)
         return SPMV_OK;
-    tiles_each(v->ctx, tiles_in(v), combine[v->type], &job);
+    each_tile(v, TILE, a->inputs + a->outputs, combine[v->type], &job);
     struct krylov_scalar sums[KRYLOV_MOST_SUMS] = {{0, 0}};
     const struct krylov_scalar *const parts = parts_of(v);
     if (v->ranks != NULL && a->sums > 0) {
         TRY(krylov_sum_ranks(v, a->sums, KRYLOV_MOST_SUMS));
         memcpy(sums, parts, (size_t)a->sums * sizeof *sums);
     }
-    for (int64_t t = 0; t < tiles_in(v) && v->ranks == NULL; t++)
+    for (int64_t t = 0; t < tiles_in(v, TILE) && v->ranks == NULL; t++)
         for (int d = 0; d < a->sums; d++)
             sums[d] = scalar_sum(sums[d], parts[t * KRYLOV_MOST_SUMS + d]);
     krylov_finish_scalars(a->finish, v->state, sums);
@@ -242,10 +250,10 @@ spmv_status krylov_project(const struct krylov_vectors *v, const struct krylov_p
     struct krylov_scalar *const parts = parts_of(v);
     if (v->state->ending)
         return SPMV_OK;
-    tiles_each(v->ctx, tiles_in(v), project[v->type], &job);
+    each_tile(v, BASIS_TILE, job.sums, project[v->type], &job);
     if (v->ranks != NULL)
         TRY(krylov_sum_ranks(v, job.sums, job.sums));
-    for (int64_t t = 1; t < tiles_in(v) && v->ranks == NULL; t++)
+    for (int64_t t = 1; t < tiles_in(v, BASIS_TILE) && v->ranks == NULL; t++)
         for (int d = 0; d < job.sums; d++)
             parts[d] = scalar_sum(parts[d], parts[t * job.sums + d]);
     if (a->finish == GMRES_FIRST)
@@ -262,7 +270,7 @@ spmv_status krylov_store(const struct krylov_vectors *v, const struct krylov_sto
         return krylov_store_cuda(v, a);
     struct store_job job = {v, a};
     if (!v->state->ending)
-        tiles_each(v->ctx, tiles_in(v), store[v->type], &job);
+        each_tile(v, TILE, 2, store[v->type], &job);
     return SPMV_OK;
 }
 
@@ -271,7 +279,7 @@ spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int
     if (context_on_device(v->ctx))
         return krylov_expand_cuda(v, basis, stride, x, to);
     struct expand_job job = {v, basis, x, to, stride};
-    tiles_each(v->ctx, tiles_in(v), expand[v->type], &job);
+    each_tile(v, BASIS_TILE, v->state->j + 2, expand[v->type], &job);
     return SPMV_OK;
 }
 

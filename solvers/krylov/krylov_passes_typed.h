@@ -72,7 +72,7 @@ static void TYPED(combine_tile)(void *state, int64_t tile)
     const struct krylov_combination *const a = job->a;
     const struct krylov_state *const scalars = job->v->state;
     struct krylov_scalar *const parts = parts_of(job->v) + tile * KRYLOV_MOST_SUMS;
-    const struct range range = range_of(job->v, tile);
+    const struct range range = range_of(job->v, tile, TILE);
     T fresh[KRYLOV_MOST_OUTPUTS][CACHE_BLOCK];
     for (int d = 0; d < a->sums; d++)
         parts[d] = scalar_of(0);
@@ -112,7 +112,7 @@ static void TYPED(project_tile)(void *state, int64_t tile)
     const struct krylov_projection *const a = job->a;
     const struct krylov_state *const scalars = job->v->state;
     struct krylov_scalar *const parts = parts_of(job->v) + tile * job->sums;
-    const struct range range = range_of(job->v, tile);
+    const struct range range = range_of(job->v, tile, BASIS_TILE);
     for (int d = 0; d < job->sums; d++)
         parts[d] = scalar_of(0);
     for (int64_t begin = range.begin; begin < range.end; begin += CACHE_BLOCK) {
@@ -132,7 +132,7 @@ static void TYPED(store_tile)(void *state, int64_t tile)
     const struct store_job *const job = state;
     const struct krylov_storing *const a = job->a;
     const struct krylov_state *const scalars = job->v->state;
-    const struct range range = range_of(job->v, tile);
+    const struct range range = range_of(job->v, tile, TILE);
     const T factor = TYPED(value)(scalars->c[a->factor]);
     T rest[CACHE_BLOCK];
     for (int64_t begin = range.begin; begin < range.end; begin += CACHE_BLOCK) {
@@ -155,7 +155,7 @@ static void TYPED(expand_tile)(void *state, int64_t tile)
 {
     const struct expand_job *const job = state;
     const struct krylov_state *const scalars = job->v->state;
-    const struct range range = range_of(job->v, tile);
+    const struct range range = range_of(job->v, tile, BASIS_TILE);
     const int64_t n = range.end - range.begin;
     T *const to = (T *)job->to + range.begin;
     if (job->x != job->to)

@@ -127,7 +127,7 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
     const spmv_csr *a = &source->host;
     double heaviest = 0, smallest = INFINITY, largest = 0, products = 0;
     int64_t beside = 0, positive = 0, mixed = 0, balanced = 0, weights = 0, alike = 0;
-#pragma omp parallel for schedule(static) num_threads(host_team(ctx, a->nnz)) reduction(max : heaviest, largest)           \
+#pragma omp parallel for schedule(static) num_threads(heavy_team(ctx, a->nnz)) reduction(max : heaviest, largest)          \
     reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, weights, alike, products)
     for (int64_t i = 0; i < a->rows; i++) {
         const double diagonal = source->diagonal[i];

@@ -122,7 +122,7 @@ spmv_status fsai_make_factor(const spmv_preconditioner *m, const struct precond_
                            .search = *search,
                            .most = search->steps * search->size};
     struct fsai_block b = {.col = NULL};
-    const int team = host_team(m->ctx, a->nnz * s.most);
+    const int team = heavy_team(m->ctx, a->nnz * s.most);
     struct fsai_work **work = NULL;
     double *val = NULL, *root = NULL;
     int64_t longest = 0, room = 0;

@@ -108,7 +108,7 @@ static spmv_status invert(const spmv_preconditioner *m, const struct host_rows *
         memcpy(x->col, l->col, (size_t)entries * sizeof *x->col);
     for (int64_t begin = 0; begin < l->rows; begin += BLOCK_ROWS) {
         const int64_t end = min_i64(l->rows, begin + BLOCK_ROWS);
-        const int team = host_team(m->ctx, entries);
+        const int team = heavy_team(m->ctx, entries);
         int64_t work = 0;
 #pragma omp parallel for schedule(dynamic, ROWS_AT_ONCE) num_threads(team) reduction(+ : work) reduction(min : bad)    \
     reduction(&& : fits)
