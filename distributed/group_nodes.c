@@ -3,19 +3,20 @@
  * without ranks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/splitmix.h"
 #include "core/threads.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
+#include "solvers/amg/amg_nodes_rows.h"
 
 enum { MOST = 8 }; /* rows of a node: AMG_NULLS */
 
-/* What the neighbours of a rank need of its first and last row: a number for the nodes of the
- * row's entries, for each size of nodes. Whole rows are compared on a rank. */
+/* What the neighbours of a rank need of its first and last row: the number of nodes of the row's entries, for each
+ * size of nodes. Whole rows are compared on a rank. */
 struct end_row {
-    uint64_t nodes[MOST + 1];
+    int64_t nodes[MOST + 1];
     int64_t entries;
 };
 
@@ -31,22 +32,10 @@ static int64_t entries_of(const spmv_csr *a, int64_t row)
     return row_first(a, row + 1) - row_first(a, row);
 }
 
-/* Whether row i has entries in the same nodes as the row before. Rows of boundary values, which
- * have one entry, agree with any. */
+/* Whether row i has entries in the same nodes as the row before. */
 static bool is_like(const spmv_csr *a, int64_t i, int block)
 {
-    const int64_t middle = row_first(a, i), end = row_first(a, i + 1);
-    int64_t above = row_first(a, i - 1), here = middle;
-    if (middle - above <= 1 || end - middle <= 1)
-        return true;
-    while (above < middle && here < end && a->col[above] / block == a->col[here] / block) {
-        const int32_t node = a->col[here] / block;
-        while (above < middle && a->col[above] / block == node)
-            above++;
-        while (here < end && a->col[here] / block == node)
-            here++;
-    }
-    return above == middle && here == end;
+    return amg_same_nodes(a->col, row_first(a, i - 1), row_first(a, i), row_first(a, i + 1), block);
 }
 
 static bool are_alike(spmv_context *ctx, const spmv_csr *own, int64_t first, int block)
@@ -71,7 +60,7 @@ static struct end_row end_of(const spmv_csr *a, int64_t row)
         for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
             if (a->col[k] / block != before) {
                 before = a->col[k] / block;
-                end.nodes[block] = splitmix_mix(end.nodes[block] + (uint64_t)before + SPLITMIX_GAMMA);
+                end.nodes[block]++;
             }
     }
     return end;
@@ -87,7 +76,8 @@ static bool ends_are_alike(const struct own_nodes *all, int ranks, int block)
             continue;
         const struct end_row *const here = &all[r].first;
         if (before != NULL && first % block != 0 && before->entries > 1 && here->entries > 1 &&
-            before->nodes[block] != here->nodes[block])
+            llabs(before->nodes[block] - here->nodes[block]) * AMG_NODES_ALONE >
+                max_i64(before->nodes[block], here->nodes[block]))
             return false;
         before = &all[r].last;
         first += all[r].rows;

@@ -7,7 +7,7 @@
 #include "formats/matrix_internal.h"
 #include "solvers/amg/amg_internal.h"
 
-/* *alike: nodes of so many rows each have rows with entries in the same nodes. */
+/* *alike: nodes of so many rows each have rows with entries in the same nodes, but for few. */
 static spmv_status try_block(struct amg *amg, int block, bool *alike)
 {
     spmv_status st = SPMV_OK;

@@ -54,29 +54,42 @@ struct amg_basis {
     int64_t *count;           /* entries of each row of p0 */
 };
 
+/* At most one of so many nodes may be in one row alone: blocks may vanish, as those of quadratic elements do. */
+#define AMG_NODES_ALONE 8
+
+/* The entries [above, middle) and [middle, end) of two rows are in the same nodes of `block` columns each, but for
+ * few. Entries that vanish in a part of a block do not matter, and rows of boundary values, which have one entry, agree
+ * with any. */
+AMG_ROW int amg_same_nodes(const int32_t *col, int64_t above, int64_t middle, int64_t end, int block)
+{
+    int64_t here = middle, nodes = 0, alone = 0;
+    if (middle - above <= 1 || end - middle <= 1)
+        return 1;
+    for (; above < middle || here < end; nodes++) {
+        const int32_t first = above < middle ? col[above] / block : INT32_MAX;
+        const int32_t second = here < end ? col[here] / block : INT32_MAX;
+        const int32_t node = first < second ? first : second;
+        alone += first != second;
+        while (above < middle && col[above] / block == node)
+            above++;
+        while (here < end && col[here] / block == node)
+            here++;
+    }
+    return alone * AMG_NODES_ALONE <= nodes;
+}
+
 #endif
 
 #ifdef TYPED
 
-/* other_i = the first row of node i whose entries are in other nodes than those of the row before,
- * INT64_MAX if there is none. Entries that vanish in a part of a block do not matter, and rows of
- * boundary values, which have one entry, agree with any. */
+/* other_i = the first row of node i that has not the nodes of the row before (amg_same_nodes), INT64_MAX if there is
+ * none. */
 AMG_ROW void TYPED(amg_node_like)(const struct amg_likeness *s, int64_t i)
 {
     s->other[i] = INT64_MAX;
     for (int row = 1; row < s->block; row++) {
-        const int64_t own = i * s->block + row, middle = amg_offset(&s->a, own), end = amg_offset(&s->a, own + 1);
-        int64_t above = amg_offset(&s->a, own - 1), here = middle;
-        if (middle - above <= 1 || end - middle <= 1)
-            continue;
-        while (above < middle && here < end && s->a.col[above] / s->block == s->a.col[here] / s->block) {
-            const int32_t node = s->a.col[here] / s->block;
-            while (above < middle && s->a.col[above] / s->block == node)
-                above++;
-            while (here < end && s->a.col[here] / s->block == node)
-                here++;
-        }
-        if (above < middle || here < end) {
+        const int64_t own = i * s->block + row, middle = amg_offset(&s->a, own);
+        if (!amg_same_nodes(s->a.col, amg_offset(&s->a, own - 1), middle, amg_offset(&s->a, own + 1), s->block)) {
             s->other[i] = own;
             return;
         }

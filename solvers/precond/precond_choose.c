@@ -74,9 +74,13 @@ static const double PRODUCTS = 2, ORDER = 70;
  * 0.2 s, or so many for each entry of the matrix. */
 static const double ALL_PRODUCTS = 4e8, FEW_PRODUCTS = 50;
 
-/* A complete factor as the rival of multigrid may be so wide, as a part of the mean number of rows at the same
- * distance, and have so many multiplications, a second or two. What it really takes is found before it is made. */
-static const double RIVAL_WIDTH = 0.35, RIVAL_PRODUCTS = 2e9;
+/* The width of an envelope beside the mean number of rows at the same distance: mostly at least the first, mostly at
+ * most the second. */
+static const double LEAST_WIDTH = 0.35, USUAL_WIDTH = 1.5;
+
+/* A complete factor as the rival of multigrid may have so many multiplications, a second or two, if it has the least
+ * width. What it really takes is found before it is made. */
+static const double RIVAL_PRODUCTS = 2e9;
 
 /* Beyond this size, a factor costs more than it saves, because its solves have little
  * parallelism. */
@@ -341,11 +345,13 @@ static double products_of(const struct system_facts *f, double width)
     return fmin(f->look.products, 0.5 * rows * wide * wide);
 }
 
-/* On a CPU: the order of the envelope is found only if the matrix's own has a small one, or if the
- * distance promises one: 1.5 times as wide as the mean number of rows at the same distance. */
+/* On a CPU: the order of the envelope is found only if the matrix's own has a small one, or if the distance allows
+ * one: where errors are not smooth, at its least width, if finding the order takes a tenth of what is at stake. */
 static spmv_status count_envelope(struct system_facts *f)
 {
-    if (f->gpu || f->purpose == PRECOND_FOR_RANKS || f->look.beside == 0 || products_of(f, 1.5) > f->worth)
+    const bool cheap = !f->smooth && 10 * ORDER * (double)f->a->nnz <= f->worth;
+    if (f->gpu || f->purpose == PRECOND_FOR_RANKS || f->look.beside == 0 ||
+        products_of(f, cheap ? LEAST_WIDTH : USUAL_WIDTH) > f->worth)
         return SPMV_OK;
     const spmv_status st = envelope_find(f->ctx, f->source);
     f->envelope = st == SPMV_OK;
@@ -502,6 +508,34 @@ static bool otherwise(const struct system_facts *f)
     return true;
 }
 
+/* Most rows have two couplings that are far above the others, as on grids of stretched cells: strong lines, along which
+ * a factor without fill-in is complete, whatever their order. A sample of rows is looked at. */
+static bool along_lines(const struct system_facts *f)
+{
+    static const double FAR_ABOVE = 1.8;
+    enum { SAMPLE = 4096 };
+    const spmv_csr *const a = &f->source->host;
+    if (!hierarchy_possible(f) || f->gpu || f->nodes || f->purpose != PRECOND_FOR_CG)
+        return false;
+    const int64_t stride = ceil_divide(f->a->rows, SAMPLE);
+    int64_t rows = 0, lines = 0;
+    for (int64_t i = stride / 2; i < f->a->rows; i += stride) {
+        double most[3] = {0, 0, 0}; /* the largest couplings of the row */
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            double value = a->col[k] == i ? 0 : fabs(precond_value(a, k));
+            for (int m = 0; m < 3; m++)
+                if (value > most[m]) {
+                    const double less = most[m];
+                    most[m] = value;
+                    value = less;
+                }
+        }
+        rows++;
+        lines += most[1] > FAR_ABOVE * most[2];
+    }
+    return 2 * lines > rows;
+}
+
 static const char MULTIGRID[] =
     "{kind} of {rows} rows with a diagonal from {smallest} to {largest}: other methods take about {steps} iterations, "
     "by the rows along a side, multigrid about two dozen";
@@ -540,6 +574,9 @@ static const struct rule {
     {"cholesky", NULL, NULL, STAGE_ENVELOPE, narrow,
      "a complete factor within an envelope of {envelope} entries, {fill} times those of the matrix, takes {products} "
      "multiplications: less time than the iterations of other methods"},
+    {"ic0", "amg", NULL, STAGE_ENVELOPE, along_lines,
+     "most rows have two couplings far above the others, as on stretched cells: a factor without fill-in is nearly "
+     "complete along such lines"},
     {"amg", "ic0", NULL, STAGE_ENVELOPE, many_steps, MULTIGRID},
     {"amg", "ic0", NULL, STAGE_ENVELOPE, varied_diagonal, MULTIGRID},
     {"amg", "jacobi", NULL, STAGE_ENVELOPE, many_steps_on_gpu, MULTIGRID},
@@ -572,7 +609,7 @@ static const struct rule {
  * whose iterations are many. */
 static bool factor_bounds(const struct system_facts *f)
 {
-    const double rows = (double)f->a->rows, products = products_of(f, RIVAL_WIDTH);
+    const double rows = (double)f->a->rows, products = products_of(f, LEAST_WIDTH);
     return !f->gpu && products > 0 && products <= RIVAL_PRODUCTS &&
            sqrt(2 * products / rows) * rows <= f->source->options->fill * ((double)f->a->nnz + rows);
 }
@@ -636,7 +673,7 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
         strcmp(rule->name, "amg") == 0 && choice->spare != NULL && factor_bounds(&f) ? "cholesky" : choice->spare;
     choice->nodes = f.nodes;
     choice->expected = f.smooth && f.distance > 0 ? f.steps : 0;
-    choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, RIVAL_WIDTH) / precond_products(f.a, 1) : 0;
+    choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, LEAST_WIDTH) / precond_products(f.a, 1) : 0;
     choice->replaced = false;
     explain(&f, rule->reason, choice->why);
 done:

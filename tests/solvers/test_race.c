@@ -219,7 +219,7 @@ static void factor_wins(void **state)
         skip(); /* where factors are no rivals */
     for (int wide = 0; wide < 2; wide++) {
         spmv_csr a;
-        spmv_matrix *const matrix = wide ? plate(ctx, 120, 120, &a) : plate(ctx, 60, 300, &a);
+        spmv_matrix *const matrix = wide ? plate(ctx, 120, 120, &a) : plate(ctx, 72, 280, &a);
         struct solve s = open_solve(ctx, &a, NULL);
         spmv_solver_info info;
         assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
@@ -359,8 +359,8 @@ static void energy_within_a_limit(void **state)
     support_free(val, b, x);
 }
 
-/* Of a small plate whose errors are not smooth ic0 begins, and a complete factor bounds its time. */
-static void factor_follows_ic0(void **state)
+/* Errors that are not smooth, and an envelope that the distances allow: a complete factor at once. */
+static void factor_at_once(void **state)
 {
     spmv_context *ctx = *state;
     spmv_csr a;
@@ -368,20 +368,36 @@ static void factor_follows_ic0(void **state)
         skip();
     spmv_matrix *const matrix = plate(ctx, 95, 100, &a);
     double *const val = turn_signs(&a);
-    struct solve s = open_solve(ctx, &a, NULL), ic0 = open_solve(ctx, &a, "ic0");
-    spmv_solver_info info;
-    assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
-    assert_string_equal(precond_name(info.precond), "ic0");
-    assert_string_equal(precond_rival(info.precond), "cholesky");
-    run(ctx, &ic0);
+    struct solve s = open_solve(ctx, &a, NULL);
     run(ctx, &s);
     assert_string_equal(s.r.precond, "cholesky");
-    assert_non_null(strstr(s.r.why_precond, "with ic0"));
-    assert_true(s.r.iterations < ic0.r.iterations);
-    close_solve(ctx, &ic0);
+    assert_true(s.r.iterations <= 2);
     close_solve(ctx, &s);
     spmv_matrix_destroy(matrix);
     free(val);
+}
+
+/* Stretched cells: most rows have two couplings far above the others. ic0 begins, and ends before multigrid is made. */
+static void along_lines(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* where factors are not chosen */
+    for (int stretched = 0; stretched < 2; stretched++) {
+        spmv_matrix *const matrix = layered(ctx, 250, 260, stretched ? 0.001 : 0.9, &a);
+        struct solve s = open_solve(ctx, &a, NULL);
+        spmv_solver_info info;
+        assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+        assert_string_equal(precond_name(info.precond), stretched ? "ic0" : "amg");
+        assert_string_equal(precond_rival(info.precond), stretched ? "amg" : "ic0");
+        run(ctx, &s);
+        assert_string_equal(s.r.precond, stretched ? "ic0" : "amg");
+        assert_true(s.r.iterations < 60);
+        assert_true(s.r.true_residual <= s.r.tolerance);
+        close_solve(ctx, &s);
+        spmv_matrix_destroy(matrix);
+    }
 }
 
 /* The same with entries 0 beside the others: more than 8 a row, so that cg solves several right-hand sides
@@ -659,8 +675,11 @@ static void nodes(void **state)
         for (int64_t i = 0; i < a.rows; i++)
             for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++) {
                 const bool boundary = i == 5 || a.col[k] == 5, weak = (i + a.col[k]) % 7 == 3 && i % 2 != a.col[k] % 2;
+                /* no coupling at all between row 300 and the node beside its own */
+                const bool vanishes = (i == 300 && a.col[k] / 3 == 101) || (a.col[k] == 300 && i / 3 == 101);
                 if (a.col[k] != i &&
-                    (boundary || (cases[c].block > 1 && weak && i / cases[c].block != a.col[k] / cases[c].block)))
+                    (boundary || (cases[c].block == 3 && vanishes) ||
+                     (cases[c].block > 1 && weak && i / cases[c].block != a.col[k] / cases[c].block)))
                     continue;
                 row[nnz] = i;
                 col[nnz] = a.col[k];
@@ -909,7 +928,7 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
-             with_context(factor_follows_ic0), with_context(energy_within_a_limit), with_context(second_wins),
+             with_context(factor_at_once), with_context(along_lines), with_context(energy_within_a_limit), with_context(second_wins),
              with_context(several), with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
              with_context(given_up_too_early), with_context(bits), with_context(nodes),
              with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
