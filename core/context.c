@@ -459,7 +459,7 @@ static double share_of(int64_t done, int64_t all)
 
 static bool keeps_pace(const spmv_context *ctx, int64_t work, int64_t done, int64_t all)
 {
-    static const double SLACK = 0.08; /* of all: the first part may be uneven */
+    static const double SLACK = 0.05; /* of all: the first part may be uneven */
     return ctx->pace == 0 || (double)(ctx->paced + work) <= (share_of(done, all) + SLACK) * (double)ctx->pace;
 }
 

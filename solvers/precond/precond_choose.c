@@ -508,11 +508,11 @@ static bool otherwise(const struct system_facts *f)
     return true;
 }
 
-/* Most rows have two couplings that are far above the others, as on grids of stretched cells: strong lines, along which
- * a factor without fill-in is complete, whatever their order. A sample of rows is looked at. */
+/* Most rows have two couplings that are about equal and far above the others, as on grids of stretched cells: strong
+ * lines, along which a factor without fill-in is complete, whatever their order. A sample of rows is looked at. */
 static bool along_lines(const struct system_facts *f)
 {
-    static const double FAR_ABOVE = 1.8;
+    static const double FAR_ABOVE = 1.8, EQUAL = 1.5;
     enum { SAMPLE = 4096 };
     const spmv_csr *const a = &f->source->host;
     if (!hierarchy_possible(f) || f->gpu || f->nodes || f->purpose != PRECOND_FOR_CG)
@@ -531,9 +531,9 @@ static bool along_lines(const struct system_facts *f)
                 }
         }
         rows++;
-        lines += most[1] > FAR_ABOVE * most[2];
+        lines += most[1] > FAR_ABOVE * most[2] && most[0] < EQUAL * most[1];
     }
-    return 2 * lines > rows;
+    return 3 * lines > 2 * rows;
 }
 
 static const char MULTIGRID[] =
@@ -586,7 +586,7 @@ static const struct rule {
     {"none", "amg", NULL, STAGE_ENVELOPE, even_diagonal,
      "the diagonal is from {smallest} to {largest}, so scaling by it would change little, and other methods cost more "
      "than the iterations they save"},
-    {"jacobi", "amg", NULL, STAGE_ENVELOPE, on_gpu,
+    {"jacobi", "amg", "amg", STAGE_ENVELOPE, on_gpu,
      "the diagonal is from {smallest} to {largest}, and jacobi is part of the solver's kernels, whose iterations take "
      "microseconds; other methods cost more than the iterations they save"},
     {"jacobi", "amg", "ic0", STAGE_ENVELOPE, all_positive,
