@@ -15,7 +15,7 @@ static const struct row {
 } on_cpu[] = {
     {PRECOND_FOR_CG, "amg", {160, 10, 16}},
     {PRECOND_FOR_CG, "amg of nodes", {180, 8, 50}},
-    {PRECOND_FOR_CG, "ic0", {60, 4, 120}},
+    {PRECOND_FOR_CG, "ic0", {25, 2, 100}},
     {PRECOND_FOR_CG, "cholesky", {35, 12, 2}}, /* and its multiplications */
     {PRECOND_FOR_CG, NULL, {0, 1, 200}},
     {PRECOND_FOR_UNSYMMETRIC, "ilut", {40, 1.3, 20}},
