@@ -474,9 +474,9 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
         return c->from_zero ? race_by_energy(c, first, rival) : run_to_the_end(c, first);
     /* what is expected to end soon, or before the other one, is not stopped before */
     const double least = fmax(now->cost.setup, other->cost.setup);
-    const double expected = now->cost.setup == 0                ? precond_cost_of_all(&now->cost)
-                            : strcmp(now->name, "ic0") == 0     ? 0 /* its iterations cannot be told */
-                                                                : precond_cost_of_all(&other->cost);
+    const double expected = now->cost.setup == 0            ? precond_cost_of_all(&now->cost)
+                            : strcmp(now->name, "ic0") == 0 ? 0 /* its iterations cannot be told */
+                                                            : precond_cost_of_all(&other->cost);
     double work = fmax(least, fmin(expected, 3 * least));
     /* of the rival, which nobody has seen run */
     double most = fmax(precond_cost_of_all(&other->cost), now->cost.setup);

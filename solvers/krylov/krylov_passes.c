@@ -80,7 +80,7 @@ int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis, const 
 {
     return context_on_device(ctx) ? krylov_parts_bytes_cuda(most_sums(basis), ranks)
            : ranks != NULL        ? 0
-                                  : ceil_divide(n, BASIS_TILE) * most_sums(basis) * (int64_t)sizeof(struct krylov_scalar);
+                           : ceil_divide(n, BASIS_TILE) * most_sums(basis) * (int64_t)sizeof(struct krylov_scalar);
 }
 
 /* ------------------------------------------------------------- ranks */

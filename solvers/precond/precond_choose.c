@@ -508,7 +508,7 @@ static bool otherwise(const struct system_facts *f)
     return true;
 }
 
-/* Most rows have two couplings that are about equal and far above the others, as on grids of stretched cells: strong
+/* Most rows have two couplings that are about equal and far above the others, as on grids of elongated cells: strong
  * lines, along which a factor without fill-in is complete, whatever their order. A sample of rows is looked at. */
 static bool along_lines(const struct system_facts *f)
 {
@@ -575,7 +575,7 @@ static const struct rule {
      "a complete factor within an envelope of {envelope} entries, {fill} times those of the matrix, takes {products} "
      "multiplications: less time than the iterations of other methods"},
     {"ic0", "amg", NULL, STAGE_ENVELOPE, along_lines,
-     "most rows have two couplings far above the others, as on stretched cells: a factor without fill-in is nearly "
+     "most rows have two couplings far above the others, as on elongated cells: a factor without fill-in is nearly "
      "complete along such lines"},
     {"amg", "ic0", NULL, STAGE_ENVELOPE, many_steps, MULTIGRID},
     {"amg", "ic0", NULL, STAGE_ENVELOPE, varied_diagonal, MULTIGRID},

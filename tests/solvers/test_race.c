@@ -377,22 +377,22 @@ static void factor_at_once(void **state)
     free(val);
 }
 
-/* Stretched cells: most rows have two couplings far above the others. ic0 begins, and ends before multigrid is made. */
+/* Elongated cells: most rows have two couplings far above the others. ic0 begins, and ends before multigrid is made. */
 static void along_lines(void **state)
 {
     spmv_context *ctx = *state;
     spmv_csr a;
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* where factors are not chosen */
-    for (int stretched = 0; stretched < 2; stretched++) {
-        spmv_matrix *const matrix = layered(ctx, 250, 260, stretched ? 0.001 : 0.9, &a);
+    for (int elongated = 0; elongated < 2; elongated++) {
+        spmv_matrix *const matrix = layered(ctx, 250, 260, elongated ? 0.001 : 0.9, &a);
         struct solve s = open_solve(ctx, &a, NULL);
         spmv_solver_info info;
         assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
-        assert_string_equal(precond_name(info.precond), stretched ? "ic0" : "amg");
-        assert_string_equal(precond_rival(info.precond), stretched ? "amg" : "ic0");
+        assert_string_equal(precond_name(info.precond), elongated ? "ic0" : "amg");
+        assert_string_equal(precond_rival(info.precond), elongated ? "amg" : "ic0");
         run(ctx, &s);
-        assert_string_equal(s.r.precond, stretched ? "ic0" : "amg");
+        assert_string_equal(s.r.precond, elongated ? "ic0" : "amg");
         assert_true(s.r.iterations < 60);
         assert_true(s.r.true_residual <= s.r.tolerance);
         close_solve(ctx, &s);
@@ -677,9 +677,8 @@ static void nodes(void **state)
                 const bool boundary = i == 5 || a.col[k] == 5, weak = (i + a.col[k]) % 7 == 3 && i % 2 != a.col[k] % 2;
                 /* no coupling at all between row 300 and the node beside its own */
                 const bool vanishes = (i == 300 && a.col[k] / 3 == 101) || (a.col[k] == 300 && i / 3 == 101);
-                if (a.col[k] != i &&
-                    (boundary || (cases[c].block == 3 && vanishes) ||
-                     (cases[c].block > 1 && weak && i / cases[c].block != a.col[k] / cases[c].block)))
+                if (a.col[k] != i && (boundary || (cases[c].block == 3 && vanishes) ||
+                                      (cases[c].block > 1 && weak && i / cases[c].block != a.col[k] / cases[c].block)))
                     continue;
                 row[nnz] = i;
                 col[nnz] = a.col[k];
@@ -928,8 +927,8 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
-             with_context(factor_at_once), with_context(along_lines), with_context(energy_within_a_limit), with_context(second_wins),
-             with_context(several), with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
-             with_context(given_up_too_early), with_context(bits), with_context(nodes),
+             with_context(factor_at_once), with_context(along_lines), with_context(energy_within_a_limit),
+             with_context(second_wins), with_context(several), with_context(factor_wins), with_context(callbacks),
+             with_context(first_is_slow), with_context(given_up_too_early), with_context(bits), with_context(nodes),
              with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
              with_context(convection), with_context(share_of_memory))
