@@ -65,6 +65,12 @@ static spmv_status open_side(spmv_group_matrix *m)
 {
     struct exchange *e = &m->exchange;
     int least = 0, greatest = 0;
+    if (e->may_wait && m->first != NULL && m->first->exchange.side != NULL) { /* one product at a time */
+        e->side = m->first->exchange.side;
+        e->begun = m->first->exchange.begun;
+        e->arrived = m->first->exchange.arrived;
+        return SPMV_OK;
+    }
     spmv_status st = e->may_wait ? cuda_enter(m->ctx) : SPMV_OK;
     if (st != SPMV_OK || !e->may_wait)
         return st;
@@ -81,6 +87,8 @@ static spmv_status open_side(spmv_group_matrix *m)
 static void close_side(spmv_group_matrix *m)
 {
     const struct exchange *e = &m->exchange;
+    if (m->first != NULL && e->side == m->first->exchange.side)
+        return;
     if (cuda_enter(m->ctx) != SPMV_OK)
         return;
     if (e->begun != NULL)

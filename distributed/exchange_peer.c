@@ -12,7 +12,6 @@
 #include "core/runtime_cuda.h"
 #include "distributed/exchange_cuda.h"
 #include "distributed/group_internal.h"
-#include "distributed/group_levels.h"
 
 static const char *const what = "an exchange between GPUs";
 
@@ -24,8 +23,9 @@ struct board_memory {
 struct peer {
     struct exchange_view view;
     struct board_memory *board;
-    void *tables; /* boards, targets and sources of the view */
-    void *sends;  /* order, range_of and ranges of the view */
+    bool together; /* kernels of all ranks may run at the same time */
+    void *tables;  /* boards, targets and sources of the view */
+    void *sends;   /* order, range_of and ranges of the view */
 };
 
 /* Offsets within a board, in bytes. Others write the flags, the parts and what arrives. */
@@ -93,14 +93,34 @@ static int is_mutual(const struct halo *h)
     return mutual;
 }
 
+/* Together: sets whether kernels may wait. */
+static spmv_status find_waits(spmv_group_matrix *m, const struct peer *p)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    int own = is_mutual(&m->halo), *mutual = NULL;
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *mutual, what, (void **)&mutual));
+    TRY(group_gather_equal(m->group, &own, mutual, sizeof own));
+    m->exchange.may_wait = p->together && m->all_chunks >= ranks;
+    for (int r = 0; r < ranks; r++)
+        m->exchange.may_wait = m->exchange.may_wait && mutual[r];
+done:
+    host_free(mutual);
+    return st;
+}
+
 /* Together: lets this rank's GPU write to all others. */
-static spmv_status allow_all(spmv_group_matrix *m)
+static spmv_status allow_all(spmv_group_matrix *m, struct peer *p)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks;
     int own = device_of(m);
     int *device = NULL;
     const char *obstacle = NULL;
+    if (m->first != NULL) {
+        p->together = ((const struct peer *)m->first->exchange.state)->together;
+        return SPMV_OK;
+    }
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *device, what, (void **)&device));
     TRY(group_gather_equal(m->group, &own, device, sizeof own));
     st = cuda_enter(m->ctx);
@@ -112,11 +132,7 @@ static spmv_status allow_all(spmv_group_matrix *m)
     }
     TRY(spmv_group_agree(m->group, st));
     TRY(exchange_find_obstacle(m, &obstacle));
-    own = is_mutual(&m->halo);
-    TRY(group_gather_equal(m->group, &own, device, sizeof own));
-    m->exchange.may_wait = obstacle == NULL && m->all_chunks >= ranks;
-    for (int r = 0; r < ranks; r++)
-        m->exchange.may_wait = m->exchange.may_wait && device[r];
+    p->together = obstacle == NULL;
 done:
     host_free(device);
     return st;
@@ -257,7 +273,7 @@ static spmv_status make_tables(spmv_group_matrix *m, struct peer *p, const struc
         fill_tables(m, l, told, places, (struct exchange_board *)tables,
                     (struct exchange_target *)(tables + boards_bytes),
                     (int32_t *)(tables + boards_bytes + targets_bytes));
-        st = spmv_alloc(m->ctx, bytes, &p->tables);
+        st = context_alloc(m->ctx, bytes, &p->tables);
     }
     if (st == SPMV_OK)
         st = spmv_upload(m->ctx, tables, p->tables, bytes);
@@ -340,7 +356,7 @@ static spmv_status make_sends(spmv_group_matrix *m, struct peer *p)
     p->view.sending =
         sort_ranges(chunks, count, all, ranges, chunk_of, (int32_t *)tables, count + numbers / (int64_t)sizeof *count,
                     (int32_t *)(tables + numbers), (struct exchange_range *)(tables + 2 * numbers));
-    TRY(spmv_alloc(m->ctx, bytes, &p->sends));
+    TRY(context_alloc(m->ctx, bytes, &p->sends));
     TRY(spmv_upload(m->ctx, tables, p->sends, bytes));
     p->view.order = p->sends;
     p->view.range_of = (const int32_t *)((char *)p->sends + numbers);
@@ -375,11 +391,12 @@ static spmv_status open_peer(spmv_group_matrix *m)
         m->exchange.state = p;
     }
     TRY(spmv_group_agree(m->group, st));
-    TRY(allow_all(m));
+    TRY(allow_all(m, p));
+    TRY(find_waits(m, p));
     TRY(spmv_group_agree(m->group, allocate_board(m, p, &l)));
     describe_own(m, p, &l);
     TRY(make_tables(m, p, &l));
-    if (has_view(m))
+    if (has_view(m) && m->first == NULL)
         TRY(spmv_group_agree(m->group, make_sends(m, p)));
 done:
     return st;
@@ -399,8 +416,7 @@ static void close_peer(spmv_group_matrix *m)
         free_board(p->board);
     if (p->view.stop != NULL && cudaFreeHost(p->view.stop) != cudaSuccess)
         cudaGetLastError();
-    spmv_free(m->ctx, p->tables);
-    spmv_free(m->ctx, p->sends);
+    group_free_queued(m->ctx, p->tables, p->sends);
     host_free(p);
 }
 
@@ -445,7 +461,7 @@ static spmv_status take_sent(spmv_group_matrix *m, void *x)
 
 static const struct exchange_view *view_of(const spmv_group_matrix *m)
 {
-    return has_view(m) ? &peer_of(m)->view : NULL;
+    return has_view(m) && m->first == NULL ? &peer_of(m)->view : NULL;
 }
 
 static spmv_status sum(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *sums, int phases)
@@ -468,23 +484,3 @@ const struct exchange_kind exchange_peer = {.name = "peer",
                                             .take_sent = take_sent,
                                             .sum = sum,
                                             .abandon = abandon};
-
-/* ------------------------------------------------------------- set-ups of hierarchies */
-
-int group_device_cuda(const spmv_context *ctx)
-{
-    return ((const struct cuda_state *)ctx->device)->device;
-}
-
-spmv_status group_copy_near_cuda(spmv_context *ctx, const void *from, int device, void *to, int64_t bytes)
-{
-    spmv_status st = cuda_enter(ctx);
-    if (st != SPMV_OK)
-        return st;
-    if (cudaMemcpyPeerAsync(to, group_device_cuda(ctx), from, device, (size_t)bytes, (cudaStream_t)ctx->stream) !=
-        cudaSuccess) {
-        cudaGetLastError();
-        st = SPMV_ERROR_UNSUPPORTED;
-    }
-    return cuda_leave(ctx, st);
-}

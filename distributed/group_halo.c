@@ -355,8 +355,8 @@ spmv_status group_halo_buffers(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, h->count * size, what, &h->packed));
     if (context_on_device(m->ctx)) {
         TRY(host_alloc(m->ctx, (h->before + h->after) * size, what, &h->arrived));
-        TRY(spmv_alloc(m->ctx, h->count * size, &h->context_packed));
-        TRY(spmv_alloc(m->ctx, h->count * 4, (void **)&h->context_index));
+        TRY(context_alloc(m->ctx, max_i64(1, h->count) * size, &h->context_packed));
+        TRY(context_alloc(m->ctx, max_i64(1, h->count) * 4, (void **)&h->context_index));
         TRY(spmv_upload(m->ctx, h->index, h->context_index, h->count * 4));
     }
     to = h->packed;
@@ -375,12 +375,17 @@ done:
     return st;
 }
 
+void group_free_each(spmv_context *ctx, void *const *memory, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        context_free(ctx, memory[i]);
+}
+
 void group_halo_release(spmv_group_matrix *m)
 {
     struct halo *h = &m->halo;
     host_free_all(h->ghost, h->index, h->send, h->receive, h->receive_at, h->packed, h->arrived);
-    spmv_free(m->ctx, h->context_packed);
-    spmv_free(m->ctx, h->context_index);
+    group_free_queued(m->ctx, h->context_packed, h->context_index);
 }
 
 static inline void copy_indexed(const struct halo *h, const void *x, size_t size)

@@ -10,6 +10,7 @@
 #include "core/reals.h"
 #include "distributed/exchange.h"
 #include "distributed/group_rows.h"
+#include "distributed/near.h"
 #include "distributed/transport.h"
 #include "product/plan_internal.h"
 #include "solvers/precond/precond_internal.h"
@@ -89,10 +90,12 @@ struct spmv_group_matrix {
     int64_t *context_chunk;
     char *met; /* ranks: for meetings of all ranks */
     struct exchange exchange;
-    /* the matrices of hierarchies made of this one (group_levels.c), a list: they exchange in the same mode */
-    spmv_group_matrix *levels, *next_level;
+    /* the matrices of hierarchies made of this one (group_levels.c), a list: they exchange in the same mode. first:
+     * of such a level; while they are open, they use the streams of its exchange */
+    spmv_group_matrix *levels, *next_level, *first;
     bool multiplied;     /* a product has loaded its kernels, on all ranks */
     bool levels_on_host; /* GPUs did not copy from each other: what levels exchange passes through host memory */
+    struct near *near;   /* what set-ups of levels exchange between GPUs; NULL: nothing yet */
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
     char note[256];
@@ -197,6 +200,10 @@ spmv_status group_halo_buffers(spmv_group_matrix *m); /* after the type is known
 void group_halo_release(spmv_group_matrix *m);
 spmv_status group_fetch_start(void *matrix, void *x);
 spmv_status group_fetch_finish(void *matrix, void *x);
+
+/* Frees arrays of context_alloc in the order of the stream, without a wait (group_halo.c). */
+#define group_free_queued(ctx, ...) group_free_each(ctx, MEMORY_LIST(__VA_ARGS__))
+void group_free_each(spmv_context *ctx, void *const *memory, size_t count);
 
 /* What a hierarchy of matrices needs of the ranks (group_levels.c). */
 extern const struct rank_tools group_rank_tools;

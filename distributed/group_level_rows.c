@@ -1,5 +1,6 @@
 /* Rows of a level that ranks fetch from each other, and the transpose of a matrix over ranks. What moves is
- * packed in the context's memory and passes through that of the host; the rest stays where it is.
+ * packed in the context's memory. Between GPUs that are near (near.h) it goes from one to the other, else through the
+ * memory of hosts; the rest stays where it is.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -7,7 +8,7 @@
 
 #include "core/threads.h"
 #include "distributed/group_levels.h"
-#include "formats/columns.h"
+#include "distributed/group_places.h"
 #include "formats/matrix_internal.h"
 
 static const char *const what = "rows of a hierarchy of ranks";
@@ -34,12 +35,6 @@ done:
     return st;
 }
 
-/* Copies n elements within the context's memory. */
-static spmv_status copy(spmv_context *ctx, const void *from, int64_t size, int64_t n, void *to)
-{
-    return n > 0 ? spmv_map(ctx, SPMV_MAP_COPY, SPMV_I32, from, to, n * (size / 4)) : SPMV_OK;
-}
-
 /* From host memory to place `first` of an array in the context's memory. */
 static spmv_status put(spmv_context *ctx, const void *from, int64_t size, int64_t n, void *array, int64_t first)
 {
@@ -52,8 +47,9 @@ static spmv_status put(spmv_context *ctx, const void *from, int64_t size, int64_
 struct moving {
     struct level *l;
     const spmv_csr *own;
-    bool places;              /* see fetch_others */
-    const uint8_t *wanted;    /* the same */
+    bool places;           /* see fetch_others */
+    const int32_t *needed; /* the same, needs of them */
+    int64_t needs;
     int64_t *begin, *there;   /* count + 1: where the entries of each row that is sent begin; the same on a GPU */
     int64_t *length;          /* before + after: entries of each row that comes */
     int64_t *sent, *received; /* entries of each parcel */
@@ -88,18 +84,28 @@ done:
     return st;
 }
 
-/* Rows that nobody wants have no entries. */
-static spmv_status drop_unwanted(const struct moving *m, int64_t *length)
+/* Rows that nobody needs have no entries. */
+static spmv_status drop_unneeded(const struct moving *m, int64_t *length)
 {
     spmv_status st = SPMV_OK;
     const struct halo *h = &m->l->m.halo;
-    uint8_t *asked = NULL;
+    const struct rank_halo *const at = &m->l->halo;
+    const void *there = NULL;
+    void *copy = NULL;
+    uint8_t *wanted = NULL, *asked = NULL;
     TRY(host_alloc(m->l->m.ctx, max_i64(1, h->count), what, (void **)&asked));
-    TRY(group_level_swap_back(m->l, m->wanted, asked, 1));
+    TRY(host_zeros(m->l->m.ctx, max_i64(1, h->before + h->after), what, (void **)&wanted));
+    TRY(context_read(m->l->m.ctx, m->needed, m->needs * 4, what, &copy, &there));
+    for (int64_t k = 0; k < m->needs; k++) {
+        const int64_t ghost = ghost_at(at, ((const int32_t *)there)[k]);
+        if (ghost >= 0)
+            wanted[ghost] = 1;
+    }
+    TRY(group_level_swap_back(m->l, wanted, asked, 1));
     for (int64_t i = 0; i < h->count; i++)
         length[i] = asked[i] != 0 ? length[i] : 0;
 done:
-    host_free(asked);
+    host_free_all(wanted, asked, copy);
     return st;
 }
 
@@ -128,8 +134,8 @@ static spmv_status begin_moving(struct moving *m)
     TRY(host_alloc(ctx, 2 * ranks * 8, what, (void **)&m->sent));
     m->received = m->sent + ranks;
     TRY(find_lengths(m, m->begin));
-    if (m->wanted != NULL)
-        TRY(drop_unwanted(m, m->begin));
+    if (m->needed != NULL)
+        TRY(drop_unneeded(m, m->begin));
     TRY(group_level_swap(m->l, m->begin, NULL, m->length, NULL, 8));
     add_lengths(h->send, h->sends, of_type, m->begin, m->sent);
     add_lengths(h->receive, h->receives, of_type, m->length, m->received);
@@ -175,27 +181,6 @@ done:
     return st;
 }
 
-static int32_t number_at(const struct rank_halo *h, int32_t place)
-{
-    const int64_t own = place - h->room;
-    return own < 0        ? h->ghost[own + h->before]
-           : own < h->own ? (int32_t)(h->first + own)
-                          : h->ghost[h->before + own - h->own];
-}
-
-/* The place of the last element of the layout up to this number, or -1; *there: whether it is the number's. */
-static int32_t place_up_to(const struct rank_halo *h, int32_t number, bool *there)
-{
-    *there = number >= h->first && number < h->first + h->own;
-    if (*there)
-        return (int32_t)(h->room + number - h->first);
-    const int64_t at = first_column_from(h->ghost, 0, h->before + h->after, (int64_t)number + 1) - 1;
-    *there = at >= 0 && h->ghost[at] == number;
-    if (number < h->first)
-        return at < 0 ? -1 : (int32_t)(h->room - h->before + at);
-    return (int32_t)(h->room + h->own - 1 + (at < h->before ? 0 : at + 1 - h->before));
-}
-
 /* Sends an array of the entries of rows that others need; arrived: those of other ranks. */
 static spmv_status send_entries(const struct moving *m, const void *array, int64_t size, char *arrived)
 {
@@ -220,7 +205,8 @@ static spmv_status send_entries(const struct moving *m, const void *array, int64
     if (m->places && array == m->own->col) {
 #pragma omp parallel for num_threads(host_team(ctx, count)) schedule(static)
         for (int64_t k = 0; k < count; k++)
-            ((int32_t *)(void *)packed)[k] = number_at(&m->l->halo, ((const int32_t *)(void *)packed)[k]);
+            ((int32_t *)(void *)packed)[k] =
+                number_at(&m->l->halo, m->l->halo.ghost, ((const int32_t *)(void *)packed)[k]);
     }
     TRY(group_level_swap(m->l, packed, m->sent, arrived, m->received, size));
 done:
@@ -236,29 +222,9 @@ static spmv_status join_entries(const struct moving *m, const char *arrived, con
     spmv_context *ctx = m->l->m.ctx;
     const int64_t nnz = m->places ? 0 : m->own->nnz, front = m->arriving[0];
     TRY(put(ctx, arrived, size, front, all, 0));
-    TRY(copy(ctx, own, size, nnz, (char *)all + front * size));
+    TRY(group_level_copy(ctx, own, size, nnz, (char *)all + front * size));
     TRY(put(ctx, arrived + front * size, size, m->arriving[1], all, front + nnz));
 done:
-    return st;
-}
-
-/* As send_entries and join_entries, between GPUs that are near. */
-static spmv_status move_near(const struct moving *m, const void *array, int64_t size, char *all, bool *moved)
-{
-    spmv_status st = SPMV_OK;
-    const struct halo *h = &m->l->m.halo;
-    spmv_context *ctx = m->l->m.ctx;
-    const int64_t count = m->begin[h->count], front = m->arriving[0];
-    const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
-    void *packed = NULL;
-    TRY(context_alloc(ctx, max_i64(1, count) * size, &packed));
-    if (count > 0)
-        TRY(group_take_rows_cuda(ctx, &e, m->own->row_ptr, 64, m->there, array, packed));
-    TRY(copy(ctx, array, size, m->own->nnz, all + front * size));
-    TRY(group_level_swap_near(m->l, packed, m->sent, all, all + (front + m->own->nnz) * size, m->received, size,
-                              moved));
-done:
-    context_free(ctx, packed);
     return st;
 }
 
@@ -269,35 +235,28 @@ static void find_places(spmv_context *ctx, const struct rank_halo *h, int64_t co
 #pragma omp parallel for num_threads(host_team(ctx, count)) schedule(static)
     for (int64_t k = 0; k < count; k++) {
         bool there = false;
-        col[k] = place_up_to(h, col[k], &there);
+        col[k] = place_up_to(h, h->ghost, col[k], &there);
         if (!there)
             memset(val + k * size, 0, (size_t)size);
     }
 }
 
-/* As fetch_rows, or with `places` as fetch_others. */
-static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own, bool places, const uint8_t *wanted,
-                              struct rank_arrays *all)
+/* Through the memory of hosts. */
+static spmv_status fetch_rows_of_hosts(const struct rank_halo *halo, const spmv_csr *own, bool places,
+                                       const int32_t *needed, int64_t needs, struct rank_arrays *all)
 {
     spmv_status st = SPMV_OK;
-    struct moving m = {.l = group_level_of(halo), .own = own, .places = places, .wanted = wanted};
+    struct moving m = {.l = group_level_of(halo), .own = own, .places = places, .needed = needed, .needs = needs};
     spmv_context *ctx = m.l->m.ctx;
     const int64_t rows = halo->room + halo->own + halo->after;
     const int64_t size = own->val != NULL ? (int64_t)spmv_type_size(own->type) : 0;
     int64_t arriving = 0;
-    bool moved = false;
     char *col = NULL, *val = NULL;
     *all = (struct rank_arrays){.nnz = 0};
     TRY(begin_moving(&m));
     arriving = m.arriving[0] + m.arriving[1];
     TRY(alloc_arrays(ctx, rows, arriving + (places ? 0 : own->nnz), size, all));
     TRY(put_offsets(&m, halo, all->row_ptr));
-    if (group_level_is_near(m.l) && !places)
-        TRY(move_near(&m, own->col, 4, (char *)all->col, &moved));
-    if (moved && size > 0)
-        TRY(move_near(&m, own->val, size, all->val, &moved));
-    if (moved)
-        goto done;
     TRY(host_alloc(ctx, max_i64(1, arriving) * 4, what, (void **)&col));
     TRY(host_alloc(ctx, max_i64(1, arriving * size), what, (void **)&val));
     TRY(send_entries(&m, own->col, 4, col));
@@ -317,15 +276,223 @@ done:
     return st;
 }
 
-spmv_status group_fetch_rows(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all)
+/* ------------------------------------------------------------- the same between GPUs that are near
+ *
+ * The host reads how many entries go and come, and nothing else. */
+
+/* What the host reads of a fetch: where the entries of each parcel begin and end. */
+struct near_counts {
+    int64_t *number;          /* in host memory: of each parcel that is sent where it begins, and the end; see below */
+    int64_t *sent, *received; /* entries of each parcel */
+    int64_t arriving[2];      /* in front of the own ones, and behind */
+};
+
+/* l->bounds: numbers of rows whose offsets tell that. Of the rows that are sent: the first of each parcel, and their
+ * count. Of all rows: the first of each parcel that comes, and the one behind its last; room; all rows. */
+static spmv_status find_bounds(struct level *l)
 {
-    return fetch_rows(halo, own, false, NULL, all);
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type), count = h->sends + 1 + 2 * h->receives + 2;
+    int32_t *bound = NULL, *at = NULL;
+    int64_t first = 0;
+    if (l->bounds != NULL)
+        return SPMV_OK;
+    TRY(host_alloc(l->m.ctx, count * 4, what, (void **)&bound));
+    at = bound;
+    for (int i = 0; i < h->sends; first += h->send[i++].bytes / of_type)
+        *at++ = (int32_t)first;
+    *at++ = (int32_t)h->count;
+    for (int i = 0; i < h->receives; i++) {
+        *at++ = (int32_t)(h->room + h->receive_at[i]);
+        *at++ = (int32_t)(h->room + h->receive_at[i] + h->receive[i].bytes / of_type);
+    }
+    *at++ = (int32_t)h->room;
+    *at++ = (int32_t)(h->room + l->halo.own + h->after);
+    TRY(context_alloc(l->m.ctx, count * 4, (void **)&l->bounds));
+    TRY(spmv_upload(l->m.ctx, bound, l->bounds, count * 4));
+done:
+    host_free(bound);
+    return st;
 }
 
-spmv_status group_fetch_others(const struct rank_halo *halo, const spmv_csr *own, const uint8_t *wanted,
+/* Reads the counts. begin: where the entries of rows that are sent begin; row_ptr: of all rows. */
+static spmv_status read_counts(struct level *l, const int64_t *begin, const int64_t *row_ptr, int64_t own_nnz,
+                               struct near_counts *c)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const int64_t sends = h->sends + 1, others = 2 * h->receives + 2, rows = h->room + l->halo.own + h->after;
+    int64_t *there = NULL;
+    const int64_t *at = NULL;
+    TRY(find_bounds(l));
+    TRY(context_alloc(ctx, (sends + others) * 8, (void **)&there));
+    TRY(host_alloc(ctx, (sends + others + h->sends + h->receives) * 8, what, (void **)&c->number));
+    TRY(spmv_gather(ctx, SPMV_I64, begin, h->count + 1, l->bounds, 32, there, sends));
+    TRY(spmv_gather(ctx, SPMV_I64, row_ptr, rows + 1, l->bounds + sends, 32, there + sends, others));
+    TRY(spmv_download(ctx, there, c->number, (sends + others) * 8));
+    c->sent = c->number + sends + others;
+    c->received = c->sent + h->sends;
+    for (int i = 0; i < h->sends; i++)
+        c->sent[i] = c->number[i + 1] - c->number[i];
+    at = c->number + sends;
+    for (int i = 0; i < h->receives; i++)
+        c->received[i] = at[2 * i + 1] - at[2 * i];
+    c->arriving[0] = at[others - 2];
+    c->arriving[1] = at[others - 1] - own_nnz - c->arriving[0];
+done:
+    context_free(ctx, there);
+    return st;
+}
+
+/* Lengths of rows that nobody needs become 0. */
+static spmv_status drop_unneeded_near(struct level *l, const int32_t *needed, int64_t needs, int64_t *length,
+                                      bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const int32_t none = 0;
+    void *wanted = NULL;
+    int32_t *asked = NULL;
+    TRY(near_lend(l->first, (h->before + h->after) * 4, &wanted));
+    TRY(context_alloc(ctx, max_i64(1, h->count) * 4, (void **)&asked));
+    if (h->before + h->after > 0) {
+        TRY(spmv_map_index(ctx, SPMV_I32, &none, &none, wanted, h->before + h->after));
+        if (needs > 0)
+            TRY(group_want_rows_cuda(ctx, &l->halo, needed, needs, wanted));
+    }
+    TRY(group_level_swap_back_near(l, asked, 4, moved));
+    if (h->count > 0 && *moved)
+        TRY(group_drop_rows_cuda(ctx, asked, h->count, length));
+done:
+    context_free(ctx, asked);
+    return st;
+}
+
+/* *begin: where the entries of rows that are sent begin; *row_ptr: of all rows. */
+static spmv_status find_offsets_near(struct level *l, const spmv_csr *own, bool places, const int32_t *needed,
+                                     int64_t needs, int64_t **begin, int64_t **row_ptr, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const int64_t rows = h->room + l->halo.own + h->after, zero = 0;
+    const struct group_elements e = {h->context_index, h->count, 2}, all = {NULL, l->halo.own, 2};
+    int64_t *length = NULL;
+    void *packed = NULL;
+    TRY(context_alloc(ctx, (h->count + 1) * 8, (void **)begin));
+    TRY(context_alloc(ctx, (rows + 1) * 8, (void **)row_ptr));
+    TRY(context_alloc(ctx, max_i64(1, rows) * 8, (void **)&length));
+    if (h->count > 0)
+        TRY(group_row_lengths_cuda(ctx, &e, own->row_ptr, 64, *begin));
+    if (needed != NULL)
+        TRY(drop_unneeded_near(l, needed, needs, *begin, moved));
+    if (!*moved)
+        goto done;
+    TRY(near_lend(l->first, h->count * 8, &packed));
+    TRY(group_level_copy(ctx, *begin, 8, h->count, packed));
+    if (rows > 0)
+        TRY(spmv_map_index(ctx, SPMV_I64, &zero, &zero, length, rows));
+    if (l->halo.own > 0 && !places)
+        TRY(group_row_lengths_cuda(ctx, &all, own->row_ptr, 64, length + h->room));
+    TRY(group_level_swap_near(l, NULL, length + h->room - h->before, length + h->room + l->halo.own, NULL, 8, moved));
+    if (!*moved)
+        goto done;
+    TRY(spmv_expand_offsets(ctx, length, 64, *row_ptr, rows));
+    TRY(spmv_expand_offsets(ctx, *begin, 64, *begin, h->count));
+done:
+    context_free(ctx, length);
+    return st;
+}
+
+static spmv_status upload_ghosts(struct level *l)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t bytes = (l->halo.before + l->halo.after) * 4;
+    if (l->ghosts != NULL)
+        return SPMV_OK;
+    TRY(context_alloc(l->m.ctx, max_i64(1, bytes), (void **)&l->ghosts));
+    TRY(spmv_upload(l->m.ctx, l->halo.ghost, l->ghosts, bytes));
+done:
+    return st;
+}
+
+/* The entries of an array, own ones and those of others. numbers: they are columns as places. */
+static spmv_status move_near(struct level *l, const spmv_csr *own, const struct near_counts *c, const int64_t *begin,
+                             const void *array, int64_t size, bool places, char *all, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const int64_t sent = c->number[h->sends], front = c->arriving[0], kept = places ? 0 : own->nnz;
+    const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
+    void *packed = NULL;
+    TRY(near_lend(l->first, sent * size, &packed));
+    if (sent > 0)
+        TRY(group_take_rows_cuda(ctx, &e, own->row_ptr, 64, begin, array, packed));
+    if (sent > 0 && places && array == own->col)
+        TRY(group_find_numbers_cuda(ctx, &l->halo, l->ghosts, packed, sent));
+    TRY(group_level_copy(ctx, array, size, kept, all + front * size));
+    TRY(group_level_swap_near(l, c->sent, all, all + (front + kept) * size, c->received, size, moved));
+done:
+    return st;
+}
+
+static spmv_status fetch_rows_near(struct level *l, const spmv_csr *own, bool places, const int32_t *needed,
+                                   int64_t needs, struct rank_arrays *all, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = l->m.ctx;
+    const int64_t size = own->val != NULL ? (int64_t)spmv_type_size(own->type) : 0;
+    struct near_counts c = {.number = NULL};
+    int64_t *begin = NULL;
+    *moved = true;
+    *all = (struct rank_arrays){.rows = l->halo.room + l->halo.own + l->halo.after};
+    TRY(find_offsets_near(l, own, places, needed, needs, &begin, &all->row_ptr, moved));
+    if (!*moved)
+        goto done;
+    TRY(read_counts(l, begin, all->row_ptr, places ? 0 : own->nnz, &c));
+    all->nnz = c.arriving[0] + c.arriving[1] + (places ? 0 : own->nnz);
+    TRY(context_alloc(ctx, max_i64(1, all->nnz) * 4, (void **)&all->col));
+    if (size > 0)
+        TRY(context_alloc(ctx, max_i64(1, all->nnz) * size, &all->val));
+    if (places)
+        TRY(upload_ghosts(l));
+    TRY(move_near(l, own, &c, begin, own->col, 4, places, (char *)all->col, moved));
+    if (size > 0)
+        TRY(move_near(l, own, &c, begin, own->val, size, places, all->val, moved));
+    if (places && all->nnz > 0)
+        TRY(group_find_places_cuda(ctx, &l->halo, l->ghosts, all, own->type));
+done:
+    context_free(ctx, begin);
+    host_free(c.number);
+    if (st != SPMV_OK || !*moved)
+        free_arrays(ctx, all);
+    return st;
+}
+
+/* As fetch_rows, or with `places` as fetch_others. */
+static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own, bool places, const int32_t *needed,
+                              int64_t needs, struct rank_arrays *all)
+{
+    struct level *const l = group_level_of(halo);
+    bool moved = false;
+    const spmv_status st =
+        near_is_possible(l->first) ? fetch_rows_near(l, own, places, needed, needs, all, &moved) : SPMV_OK;
+    return st != SPMV_OK || moved ? st : fetch_rows_of_hosts(halo, own, places, needed, needs, all);
+}
+
+spmv_status group_fetch_rows(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all)
+{
+    return fetch_rows(halo, own, false, NULL, 0, all);
+}
+
+spmv_status group_fetch_others(const struct rank_halo *halo, const spmv_csr *own, const int32_t *needed, int64_t needs,
                                struct rank_arrays *others)
 {
-    return fetch_rows(halo, own, true, wanted, others);
+    return fetch_rows(halo, own, true, needed, needs, others);
 }
 
 /* ------------------------------------------------------------- the transpose
@@ -390,14 +557,14 @@ static void fill_on_host(spmv_context *ctx, const struct group_split *s)
     }
 }
 
-/* The entries that leave, in host memory; s: those that stay, in the context's memory. */
-static spmv_status split(spmv_context *ctx, struct group_split *s, struct triplets *out)
+/* s: the entries that stay, *kept of them, and those that leave. */
+static spmv_status split(spmv_context *ctx, struct group_split *s, int64_t *kept, int64_t *left)
 {
     spmv_status st = SPMV_OK;
     const bool device = context_on_device(ctx);
     const int64_t rows = s->own.rows, size = (int64_t)spmv_type_size(s->own.type);
-    int64_t kept = 0, left = 0;
-    TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&s->kept));
+    int64_t totals[2] = {0};
+    TRY(context_alloc(ctx, (rows + 2) * 8, (void **)&s->kept));
     TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&s->left));
     if (!device)
         count_on_host(ctx, s);
@@ -405,31 +572,70 @@ static spmv_status split(spmv_context *ctx, struct group_split *s, struct triple
         TRY(group_split_count_cuda(ctx, s));
     TRY(spmv_expand_offsets(ctx, s->kept, 64, s->kept, rows));
     TRY(spmv_expand_offsets(ctx, s->left, 64, s->left, rows));
-    TRY(spmv_download(ctx, s->kept + rows, &kept, 8));
-    TRY(spmv_download(ctx, s->left + rows, &left, 8));
-    TRY(alloc_triplets(ctx, left, size, out));
-    TRY(context_alloc(ctx, max_i64(1, kept) * 4, (void **)&s->col));
-    TRY(context_alloc(ctx, max_i64(1, kept) * size, &s->val));
-    TRY(context_alloc(ctx, max_i64(1, left) * 4, (void **)&s->row_out));
-    TRY(context_alloc(ctx, max_i64(1, left) * 4, (void **)&s->col_out));
-    TRY(context_alloc(ctx, max_i64(1, left) * size, &s->val_out));
+    TRY(group_level_copy(ctx, s->left + rows, 8, 1, s->kept + rows + 1)); /* both are read at once */
+    TRY(spmv_download(ctx, s->kept + rows, totals, sizeof totals));
+    *kept = totals[0];
+    *left = totals[1];
+    TRY(context_alloc(ctx, max_i64(1, *kept) * 4, (void **)&s->col));
+    TRY(context_alloc(ctx, max_i64(1, *kept) * size, &s->val));
+    TRY(context_alloc(ctx, max_i64(1, *left) * 4, (void **)&s->row_out));
+    TRY(context_alloc(ctx, max_i64(1, *left) * 4, (void **)&s->col_out));
+    TRY(context_alloc(ctx, max_i64(1, *left) * size, &s->val_out));
     if (!device)
         fill_on_host(ctx, s);
     else if (rows > 0)
         TRY(group_split_fill_cuda(ctx, s));
-    if (left > 0) {
-        TRY(spmv_download(ctx, s->row_out, out->row, left * 4));
-        TRY(spmv_download(ctx, s->col_out, out->col, left * 4));
-        TRY(spmv_download(ctx, s->val_out, out->val, left * size));
-    }
 done:
     return st;
 }
 
 static void release_split(spmv_context *ctx, struct group_split *s)
 {
-    context_free_all(ctx, s->kept, s->left, s->col, s->val, s->row_out, s->col_out, s->val_out);
+    group_free_queued(ctx, s->kept, s->left, s->col, s->val, s->row_out, s->col_out, s->val_out);
 }
+
+/* What ranks send each other: rank r gets entries sent[r] to sent[r + 1] - 1. */
+struct columns_sent {
+    int64_t *sent, *received; /* ranks + 1 each */
+};
+
+/* Together: sets received. */
+static spmv_status find_received(spmv_group *group, const struct columns_sent *c)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t ranks = group->transport.ranks, rank = group->transport.rank;
+    int64_t *all = NULL;
+    TRY(host_alloc(group->ctx, ranks * (ranks + 1) * 8, what, (void **)&all));
+    TRY(group_gather_equal(group, c->sent, all, (ranks + 1) * 8));
+    c->received[0] = 0;
+    for (int64_t q = 0; q < ranks; q++) {
+        const int64_t *const its = all + q * (ranks + 1);
+        c->received[q + 1] = c->received[q] + its[rank + 1] - its[rank];
+    }
+done:
+    host_free(all);
+    return st;
+}
+
+/* Entries in the context's memory. */
+struct entries {
+    int64_t count;
+    int32_t *row, *col;
+    void *val;
+};
+
+static spmv_status alloc_entries(spmv_context *ctx, int64_t count, int64_t size, struct entries *e)
+{
+    spmv_status st = SPMV_OK;
+    e->count = count;
+    TRY(context_alloc(ctx, max_i64(1, count) * 4, (void **)&e->row));
+    TRY(context_alloc(ctx, max_i64(1, count) * 4, (void **)&e->col));
+    TRY(context_alloc(ctx, max_i64(1, count) * size, &e->val));
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- through the memory of hosts */
 
 static int owner_of(const int64_t *col_of_rank, int ranks, int64_t column, int near)
 {
@@ -456,137 +662,198 @@ static void order(const struct triplets *out, const int64_t *col_of_rank, int ra
     }
 }
 
-/* What ranks send each other: rank r gets entries sent[r] to sent[r + 1] - 1. */
-struct columns_sent {
-    struct transport_parcel *send, *receive;
-    int64_t *sent, *received; /* ranks + 1 each */
-};
-
-static spmv_status send_array(spmv_group *group, const struct columns_sent *c, int64_t size, const void *from, void *to)
+/* parcels: room for 2 a rank. */
+static spmv_status send_array(spmv_group *group, const struct columns_sent *c, struct transport_parcel *parcels,
+                              int64_t size, const void *from, void *to)
 {
     spmv_status st = SPMV_OK;
     const int ranks = group->transport.ranks;
+    struct transport_parcel *const send = parcels, *const receive = parcels + ranks;
     int sends = 0, receives = 0;
     for (int r = 0; r < ranks; r++) {
         const int64_t out = c->sent[r + 1] - c->sent[r], in = c->received[r + 1] - c->received[r];
         if (out > 0)
-            c->send[sends++] = (struct transport_parcel){r, (char *)(uintptr_t)from + c->sent[r] * size, out * size};
+            send[sends++] = (struct transport_parcel){r, (char *)(uintptr_t)from + c->sent[r] * size, out * size};
         if (in > 0)
-            c->receive[receives++] = (struct transport_parcel){r, (char *)to + c->received[r] * size, in * size};
+            receive[receives++] = (struct transport_parcel){r, (char *)to + c->received[r] * size, in * size};
     }
-    TRY(group_start(group, c->send, sends, c->receive, receives));
+    TRY(group_start(group, send, sends, receive, receives));
     TRY(group_finish(group));
 done:
     return st;
 }
 
-/* Sets sent and received. */
-static spmv_status count_columns(spmv_group *group, const struct triplets *out, const int64_t *col_of_rank,
-                                 const struct columns_sent *c)
+/* Copies the entries that leave to host memory, and counts them by the owners of their columns. */
+static spmv_status take_left(spmv_group *group, const struct group_split *s, int64_t left, const int64_t *col_of_rank,
+                             const struct columns_sent *c, struct triplets *out)
 {
     spmv_status st = SPMV_OK;
-    const int64_t ranks = group->transport.ranks, rank = group->transport.rank;
-    int64_t *counts = NULL, *all = NULL;
+    const int ranks = group->transport.ranks;
+    const int64_t size = (int64_t)spmv_type_size(s->own.type);
     int r = 0;
-    TRY(host_zeros(group->ctx, ranks * 8, what, (void **)&counts));
-    TRY(host_alloc(group->ctx, ranks * ranks * 8, what, (void **)&all));
-    for (int64_t k = 0; k < out->count; k++) {
-        r = owner_of(col_of_rank, (int)ranks, out->col[k], r);
-        counts[r]++;
+    TRY(alloc_triplets(group->ctx, left, size, out));
+    TRY(spmv_download(group->ctx, s->row_out, out->row, left * 4));
+    TRY(spmv_download(group->ctx, s->col_out, out->col, left * 4));
+    TRY(spmv_download(group->ctx, s->val_out, out->val, left * size));
+    memset(c->sent, 0, (size_t)(ranks + 1) * 8);
+    for (int64_t k = 0; k < left; k++) {
+        r = owner_of(col_of_rank, ranks, out->col[k], r);
+        c->sent[r + 1]++;
     }
-    TRY(group_gather_equal(group, counts, all, ranks * 8));
-    c->sent[0] = c->received[0] = 0;
-    for (int64_t q = 0; q < ranks; q++) {
-        c->sent[q + 1] = c->sent[q] + counts[q];
-        c->received[q + 1] = c->received[q] + all[q * ranks + rank];
-    }
+    for (r = 0; r < ranks; r++)
+        c->sent[r + 1] += c->sent[r];
 done:
-    host_free_all(counts, all);
     return st;
 }
 
-/* *in: the entries of others, in the order of their rows; *lower: how many are of lower ranks. Together. */
-static spmv_status exchange_columns(spmv_group *group, const struct triplets *out, const int64_t *col_of_rank,
-                                    int64_t size, struct triplets *in, int64_t *lower)
+static spmv_status exchange_by_hosts(spmv_group *group, const struct group_split *s, int64_t left,
+                                     const int64_t *col_of_rank, const struct columns_sent *c, struct entries *in)
 {
     spmv_status st = SPMV_OK;
-    const int64_t ranks = group->transport.ranks, parcels = ranks * (int64_t)sizeof(struct transport_parcel);
-    struct columns_sent c = {.sent = NULL};
-    struct triplets ordered = {0};
+    spmv_context *ctx = group->ctx;
+    const int64_t ranks = group->transport.ranks, size = (int64_t)spmv_type_size(s->own.type);
+    struct triplets out = {0}, ordered = {0}, arrived = {0};
+    struct transport_parcel *parcels = NULL;
     int64_t *at = NULL;
-    TRY(host_alloc(group->ctx, 2 * parcels, what, (void **)&c.send));
-    c.receive = c.send + ranks;
-    TRY(host_alloc(group->ctx, (3 * ranks + 2) * 8, what, (void **)&c.sent));
-    c.received = c.sent + ranks + 1;
-    at = c.received + ranks + 1;
-    TRY(count_columns(group, out, col_of_rank, &c));
-    memcpy(at, c.sent, (size_t)ranks * 8);
-    TRY(alloc_triplets(group->ctx, out->count, size, &ordered));
-    TRY(alloc_triplets(group->ctx, c.received[ranks], size, in));
-    order(out, col_of_rank, (int)ranks, size, at, &ordered);
-    TRY(send_array(group, &c, 4, ordered.row, in->row));
-    TRY(send_array(group, &c, 4, ordered.col, in->col));
-    TRY(send_array(group, &c, size, ordered.val, in->val));
-    *lower = c.received[group->transport.rank];
+    TRY(host_alloc(ctx, 2 * ranks * (int64_t)sizeof *parcels, what, (void **)&parcels));
+    TRY(host_alloc(ctx, ranks * 8, what, (void **)&at));
+    TRY(take_left(group, s, left, col_of_rank, c, &out));
+    TRY(find_received(group, c));
+    TRY(alloc_triplets(ctx, left, size, &ordered));
+    TRY(alloc_triplets(ctx, c->received[ranks], size, &arrived));
+    memcpy(at, c->sent, (size_t)ranks * 8);
+    order(&out, col_of_rank, (int)ranks, size, at, &ordered);
+    TRY(send_array(group, c, parcels, 4, ordered.row, arrived.row));
+    TRY(send_array(group, c, parcels, 4, ordered.col, arrived.col));
+    TRY(send_array(group, c, parcels, size, ordered.val, arrived.val));
+    TRY(alloc_entries(ctx, arrived.count, size, in));
+    TRY(put(ctx, arrived.row, 4, in->count, in->row, 0));
+    TRY(put(ctx, arrived.col, 4, in->count, in->col, 0));
+    TRY(put(ctx, arrived.val, size, in->count, in->val, 0));
 done:
-    host_free_all(c.send, c.sent);
+    host_free_all(parcels, at);
+    release_triplets(&out);
     release_triplets(&ordered);
+    release_triplets(&arrived);
     return st;
 }
 
-/* Rows of arrived entries begin..end - 1: their numbers, and the offsets behind each, from `first` on. Returns how
- * many there are. */
-static int64_t list_rows(const struct triplets *in, int64_t begin, int64_t end, int64_t first, int32_t *number,
-                         int64_t *behind)
+/* ------------------------------------------------------------- between GPUs that are near */
+
+/* *order: the entries that leave, by the owners of their columns, and within one as they are. Sets c->sent. */
+static spmv_status order_near(spmv_group *group, const struct group_split *s, int64_t left, const int64_t *col_of_rank,
+                              const struct columns_sent *c, int32_t **order)
 {
-    int64_t rows = 0;
-    for (int64_t k = begin; k < end; k++) {
-        if (k == begin || in->row[k] != in->row[k - 1])
-            number[rows++] = in->row[k];
-        behind[rows - 1] = first + k + 1 - begin;
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = group->ctx;
+    const int ranks = group->transport.ranks;
+    const int32_t zero = 0, one = 1;
+    int64_t *first = NULL;
+    int32_t *owner = NULL;
+    int bits = 1;
+    while (ranks >> bits > 0)
+        bits++;
+    TRY(context_alloc(ctx, 2 * (ranks + 1) * 8, (void **)&first));
+    TRY(context_alloc(ctx, max_i64(1, left) * 4, (void **)&owner));
+    TRY(context_alloc(ctx, max_i64(1, left) * 4, (void **)order));
+    TRY(spmv_upload(ctx, col_of_rank, first, (ranks + 1) * 8));
+    if (left > 0) {
+        TRY(group_find_owners_cuda(ctx, first, ranks, s->col_out, left, owner));
+        TRY(spmv_map_index(ctx, SPMV_I32, &zero, &one, *order, left));
+        TRY(spmv_sort_by_key(ctx, SPMV_I32, 0, bits, owner, *order, 4, owner, *order, left));
     }
-    return rows;
+    TRY(group_count_owners_cuda(ctx, owner, left, ranks, first + ranks + 1));
+    TRY(spmv_download(ctx, first + ranks + 1, c->sent, (ranks + 1) * 8));
+done:
+    group_free_queued(ctx, first, owner);
+    return st;
 }
 
-/* The matrix of all entries, in the order of their rows; numbers: of these rows. All in the context's memory. */
+static spmv_status swap_array(spmv_group_matrix *first, const struct columns_sent *c, const int32_t *order,
+                              spmv_type type, const void *from, void *to, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t ranks = first->group->transport.ranks, size = (int64_t)spmv_type_size(type);
+    int64_t *offset = NULL;
+    struct near_parcel *parcel = NULL;
+    void *packed = NULL;
+    if (!*moved)
+        return SPMV_OK;
+    TRY(host_alloc(first->ctx, ranks * 8, what, (void **)&offset));
+    TRY(host_alloc(first->ctx, ranks * (int64_t)sizeof *parcel, what, (void **)&parcel));
+    TRY(near_lend(first, c->sent[ranks] * size, &packed));
+    if (c->sent[ranks] > 0)
+        TRY(spmv_gather(first->ctx, type, from, c->sent[ranks], order, 32, packed, c->sent[ranks]));
+    for (int r = 0; r < ranks; r++) {
+        offset[r] = c->sent[r] * size;
+        parcel[r] =
+            (struct near_parcel){r, (char *)to + c->received[r] * size, (c->received[r + 1] - c->received[r]) * size};
+    }
+    TRY(near_swap(first, offset, parcel, (int)ranks, moved));
+done:
+    host_free_all(offset, parcel);
+    return st;
+}
+
+static spmv_status exchange_near(spmv_group_matrix *first, const struct group_split *s, int64_t left,
+                                 const int64_t *col_of_rank, const struct columns_sent *c, struct entries *in,
+                                 bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    int32_t *order = NULL;
+    *moved = true;
+    TRY(order_near(first->group, s, left, col_of_rank, c, &order));
+    TRY(find_received(first->group, c));
+    TRY(alloc_entries(first->ctx, c->received[first->group->transport.ranks], (int64_t)spmv_type_size(s->own.type),
+                      in));
+    TRY(swap_array(first, c, order, SPMV_I32, s->row_out, in->row, moved));
+    TRY(swap_array(first, c, order, SPMV_I32, s->col_out, in->col, moved));
+    TRY(swap_array(first, c, order, s->own.type, s->val_out, in->val, moved));
+done:
+    context_free(first->ctx, order);
+    if (st == SPMV_OK && !*moved) {
+        group_free_queued(first->ctx, in->row, in->col, in->val);
+        *in = (struct entries){0};
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------- what has come, and what has stayed */
+
+/* The matrix of all entries, in the order of their rows; numbers: of these rows. Entries that have come are rows of
+ * their own. All in the context's memory. */
 struct joined {
     struct rank_arrays m;
     int32_t *number;
 };
 
-static spmv_status join_columns(spmv_context *ctx, const struct group_split *s, int64_t kept, struct triplets *in,
+static spmv_status join_columns(spmv_context *ctx, const struct group_split *s, int64_t kept, const struct entries *in,
                                 int64_t lower, struct joined *j)
 {
     spmv_status st = SPMV_OK;
     const int64_t size = (int64_t)spmv_type_size(s->own.type), rows = s->own.rows, higher = in->count - lower;
-    int32_t *number = NULL;
-    int64_t *behind = NULL, begin = 0;
-    const int32_t first_row = (int32_t)s->first_row, one = 1;
-    for (int64_t k = 0; k < in->count; k++)
-        in->col[k] -= (int32_t)s->first;
-    TRY(host_alloc(ctx, max_i64(1, in->count) * 4, what, (void **)&number));
-    TRY(host_alloc(ctx, max_i64(1, in->count) * 8, what, (void **)&behind));
-    const int64_t front = list_rows(in, 0, lower, 0, number, behind);
-    const int64_t back = list_rows(in, lower, in->count, lower + kept, number + front, behind + front);
-    TRY(alloc_arrays(ctx, front + rows + back, in->count + kept, size, &j->m));
+    const int32_t first_row = (int32_t)s->first_row, one = 1, first = (int32_t)-s->first;
+    const int64_t zero = 0, each = 1, behind = lower + kept + 1;
+    TRY(alloc_arrays(ctx, in->count + rows, in->count + kept, size, &j->m));
     TRY(context_alloc(ctx, max_i64(1, j->m.rows) * 4, (void **)&j->number));
-    TRY(put(ctx, &begin, 8, 1, j->m.row_ptr, 0));
-    TRY(put(ctx, behind, 8, front, j->m.row_ptr, 1));
-    TRY(spmv_map_scalar(ctx, SPMV_ADD, SPMV_I64, &lower, s->kept, j->m.row_ptr + front, rows + 1));
-    TRY(put(ctx, behind + front, 8, back, j->m.row_ptr, front + rows + 1));
-    TRY(put(ctx, in->col, 4, lower, j->m.col, 0));
-    TRY(copy(ctx, s->col, 4, kept, j->m.col + lower));
-    TRY(put(ctx, in->col + lower, 4, higher, j->m.col, lower + kept));
-    TRY(put(ctx, in->val, size, lower, j->m.val, 0));
-    TRY(copy(ctx, s->val, size, kept, (char *)j->m.val + lower * size));
-    TRY(put(ctx, in->val + lower * size, size, higher, j->m.val, lower + kept));
-    TRY(put(ctx, number, 4, front, j->number, 0));
+    if (in->count > 0)
+        TRY(spmv_map_scalar(ctx, SPMV_ADD, SPMV_I32, &first, in->col, in->col, in->count));
+    if (lower > 0)
+        TRY(spmv_map_index(ctx, SPMV_I64, &zero, &each, j->m.row_ptr, lower));
+    TRY(spmv_map_scalar(ctx, SPMV_ADD, SPMV_I64, &lower, s->kept, j->m.row_ptr + lower, rows + 1));
+    if (higher > 0)
+        TRY(spmv_map_index(ctx, SPMV_I64, &behind, &each, j->m.row_ptr + lower + rows + 1, higher));
     if (rows > 0)
-        TRY(spmv_map_index(ctx, SPMV_I32, &first_row, &one, j->number + front, rows));
-    TRY(put(ctx, number + front, 4, back, j->number, front + rows));
-    TRY(spmv_synchronize(ctx)); /* before the host's copies go */
+        TRY(spmv_map_index(ctx, SPMV_I32, &first_row, &one, j->number + lower, rows));
+    TRY(group_level_copy(ctx, in->row, 4, lower, j->number));
+    TRY(group_level_copy(ctx, in->row + lower, 4, higher, j->number + lower + rows));
+    TRY(group_level_copy(ctx, in->col, 4, lower, j->m.col));
+    TRY(group_level_copy(ctx, s->col, 4, kept, j->m.col + lower));
+    TRY(group_level_copy(ctx, in->col + lower, 4, higher, j->m.col + lower + kept));
+    TRY(group_level_copy(ctx, in->val, size, lower, j->m.val));
+    TRY(group_level_copy(ctx, s->val, size, kept, (char *)j->m.val + lower * size));
+    TRY(group_level_copy(ctx, (char *)in->val + lower * size, size, higher, (char *)j->m.val + (lower + kept) * size));
 done:
-    host_free_all(number, behind);
     return st;
 }
 
@@ -601,10 +868,10 @@ static spmv_status transpose_all(spmv_context *ctx, const spmv_csr *all, const i
     TRY(context_on_device(ctx) ? spmv_matrix_transpose(ctx, all, &matrix) : csr_transpose(ctx, all, &matrix));
     spmv_matrix_view(matrix, &t);
     TRY(alloc_arrays(ctx, n, nnz, size, to));
-    TRY(copy(ctx, t.row_ptr, 8, n + 1, to->row_ptr));
-    TRY(copy(ctx, t.val, size, nnz, to->val));
+    TRY(group_level_copy(ctx, t.row_ptr, 8, n + 1, to->row_ptr));
+    TRY(group_level_copy(ctx, t.val, size, nnz, to->val));
     if (number == NULL)
-        TRY(copy(ctx, t.col, 4, nnz, to->col));
+        TRY(group_level_copy(ctx, t.col, 4, nnz, to->col));
     else if (nnz > 0)
         TRY(spmv_gather(ctx, SPMV_I32, number, all->rows, t.col, 32, to->col, nnz));
 done:
@@ -618,30 +885,36 @@ spmv_status group_transpose(void *matrix, const int64_t *row_of_rank, const int6
                             struct rank_arrays *to)
 {
     spmv_status st = SPMV_OK;
-    const spmv_group_matrix *first = matrix;
+    spmv_group_matrix *first = matrix;
     spmv_context *ctx = first->ctx;
-    const int rank = first->group->transport.rank;
+    const int64_t ranks = first->group->transport.ranks, rank = first->group->transport.rank;
     struct group_split s = {
         .own = *own, .first = col_of_rank[rank], .end = col_of_rank[rank + 1], .first_row = row_of_rank[rank]};
-    struct triplets out = {0}, in = {0};
+    struct columns_sent c = {.sent = NULL};
+    struct entries in = {0};
     struct joined j = {.number = NULL};
     const int64_t n = s.end - s.first;
     spmv_csr all = *own;
-    int64_t lower = 0;
+    int64_t kept = 0, left = 0;
+    bool moved = false;
     *to = (struct rank_arrays){.nnz = 0};
     all.cols = n;
-    if (first->group->transport.ranks == 1)
+    if (ranks == 1)
         return transpose_all(ctx, &all, NULL, to);
-    TRY(split(ctx, &s, &out));
-    TRY(exchange_columns(first->group, &out, col_of_rank, (int64_t)spmv_type_size(own->type), &in, &lower));
-    TRY(join_columns(ctx, &s, own->nnz - out.count, &in, lower, &j));
+    TRY(host_alloc(ctx, 2 * (ranks + 1) * 8, what, (void **)&c.sent));
+    c.received = c.sent + ranks + 1;
+    TRY(split(ctx, &s, &kept, &left));
+    if (near_is_possible(first))
+        TRY(exchange_near(first, &s, left, col_of_rank, &c, &in, &moved));
+    if (!moved)
+        TRY(exchange_by_hosts(first->group, &s, left, col_of_rank, &c, &in));
+    TRY(join_columns(ctx, &s, kept, &in, c.received[rank], &j));
     all = csr_of(j.m.rows, n, j.m.nnz, j.m.row_ptr, j.m.col, j.m.val, own->type, SPMV_MEMORY_CONTEXT);
     TRY(transpose_all(ctx, &all, j.number, to));
 done:
     release_split(ctx, &s);
-    release_triplets(&out);
-    release_triplets(&in);
+    group_free_queued(ctx, in.row, in.col, in.val, j.number);
     free_arrays(ctx, &j.m);
-    context_free(ctx, j.number);
+    host_free(c.sent);
     return st;
 }

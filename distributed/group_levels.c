@@ -23,7 +23,7 @@ static void close_level(struct rank_halo *halo)
     struct level *l = group_level_of(halo);
     if (halo == NULL)
         return;
-    spmv_group_matrix *m = &l->m;
+    spmv_group_matrix *const m = &l->m;
     spmv_group_matrix **link = l->first != NULL ? &l->first->levels : NULL;
     while (link != NULL && *link != NULL && *link != m)
         link = &(*link)->next_level;
@@ -33,9 +33,9 @@ static void close_level(struct rank_halo *halo)
         exchange_close(m);
     group_halo_release(m);
     host_free_all(m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk, m->edge, m->parts, m->all_parts, m->fold,
-                  m->met, l->send, l->receive);
-    spmv_free(m->ctx, m->context_parts);
-    spmv_free(m->ctx, m->context_chunk);
+                  m->met, l->send, l->receive, l->chunk, l->chunk_entry, l->offset, l->near);
+    group_free_queued(m->ctx, l->ghosts, l->bounds);
+    group_free_queued(m->ctx, m->context_parts, m->context_chunk);
     host_free(l);
 }
 
@@ -68,6 +68,8 @@ static spmv_status new_level(spmv_group_matrix *first, const struct rank_rows *r
     TRY(host_alloc(m->ctx, max_i64(1, chunks) * (int64_t)sizeof *m->edge, what, (void **)&m->edge));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *l->send, what, (void **)&l->send));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *l->receive, what, (void **)&l->receive));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *l->offset, what, (void **)&l->offset));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *l->near, what, (void **)&l->near));
     for (int r = 0; r <= ranks; r++) {
         if (device)
             m->chunk_of_rank[r] = r;
@@ -81,6 +83,10 @@ static spmv_status new_level(spmv_group_matrix *first, const struct rank_rows *r
     m->ranks.chunks = chunks;
     m->ranks.edge = m->edge;
     m->ranks.tools = NULL;
+    if (device) {
+        TRY(copy_numbers(m->ctx, rows->chunk, (rows->chunks + 1) * (int64_t)sizeof *l->chunk, &l->chunk));
+        l->packed.chunks = rows->chunks;
+    }
 done:
     if (st != SPMV_OK && l != NULL)
         close_level(&l->halo);
@@ -93,7 +99,7 @@ static spmv_status open_exchange(struct level *l)
 {
     spmv_status st = SPMV_OK;
     const struct exchange *const first = &l->first->exchange;
-    if (l->opened || !context_on_device(l->m.ctx))
+    if (l->opened || l->m.all_ghosts == 0 || !context_on_device(l->m.ctx))
         return SPMV_OK;
     TRY(spmv_group_agree(l->m.group, group_sums_prepare(&l->m)));
     TRY(exchange_open(&l->m, first->kind != NULL ? first->kind->name : "host"));
@@ -117,7 +123,7 @@ static spmv_status complete(struct level *l, spmv_group_matrix *first)
                                  .ghost = h->ghost};
     m->ranks.before = h->room;
     m->ranks.after = h->after;
-    l->first = first;
+    l->first = m->first = first;
     m->next_level = first->levels;
     first->levels = m;
     TRY(spmv_group_agree(m->group, group_halo_buffers(m)));
@@ -212,7 +218,10 @@ static spmv_status open_level(void *self, const struct rank_rows *rows, struct r
         l->m.own.nnz = l->m.there.nnz = rows->nnz;
         l->m.chunk_entry = entries;
     }
-    TRY(group_halo_prepare(&l->m));
+    for (int64_t c = 0; c < l->m.ranks.chunks; c++)
+        l->m.edge[c] = false;
+    if (ranks_of(first) > 1)
+        TRY(group_halo_prepare(&l->m));
     TRY(complete(l, first));
     TRY(count_all(&l->m, rows));
     if (rows->row_ptr == NULL) /* for `spread` */
@@ -228,10 +237,40 @@ done:
     return st;
 }
 
-/* Whether the products of the first matrix use the method slices. */
-static bool takes_slices(const spmv_group_matrix *first)
+/* The method of own rows on a GPU, whose sums must not depend on the number of ranks: that of the first matrix for
+ * its rows. Rows of other levels begin anywhere, so their slices and groups would depend on it. */
+static const char *method_of(const struct level *l, const spmv_csr *own)
 {
-    return first->method != NULL && strcmp(first->method, "slices") == 0;
+    return own->nnz == 0 ? "vector" : l->has_matrix && l->first->method != NULL ? l->first->method : "tiles";
+}
+
+/* Finds where the entries of the chunks begin. */
+static spmv_status find_chunks(struct level *l, const spmv_csr *own)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = l->m.ctx;
+    const int64_t count = l->packed.chunks + 1, bytes = count * (int64_t)sizeof *l->chunk;
+    const bool narrow = own->row_ptr_bits == 32;
+    int64_t *chunk = NULL;
+    void *entry = NULL;
+    if (l->chunk_entry != NULL)
+        return SPMV_OK;
+    TRY(context_alloc(ctx, bytes, (void **)&chunk));
+    TRY(context_alloc(ctx, bytes, &entry));
+    TRY(spmv_upload(ctx, l->chunk, chunk, bytes));
+    TRY(spmv_gather(ctx, narrow ? SPMV_I32 : SPMV_I64, own->row_ptr, own->rows + 1, chunk, 64, entry, count));
+    TRY(host_alloc(ctx, bytes, what, (void **)&l->chunk_entry));
+    TRY(spmv_download(ctx, entry, l->chunk_entry, count * own->row_ptr_bits / 8));
+    for (int64_t c = count - 1; c >= 0 && narrow; c--) /* in place: the last first */
+        l->chunk_entry[c] = ((const int32_t *)(void *)l->chunk_entry)[c];
+    l->packed = l->m.ranks;
+    l->packed.chunk = l->chunk;
+    l->packed.chunks = count - 1;
+    l->packed.chunk_entry = l->chunk_entry;
+    l->packed.edge = NULL;
+done:
+    group_free_queued(ctx, chunk, entry);
+    return st;
 }
 
 static spmv_status make_plan(const struct rank_halo *halo, const spmv_csr *own, const spmv_plan_options *options,
@@ -242,10 +281,15 @@ static spmv_status make_plan(const struct rank_halo *halo, const spmv_csr *own, 
     spmv_plan_options o = *options;
     spmv_csr view = *own;
     view.cols = halo->room + halo->own + halo->after;
-    if (context_on_device(l->m.ctx) && o.method == NULL) /* their bits depend on the row alone */
-        o.method = l->has_matrix && own->nnz > 0 && takes_slices(l->first) ? "slices" : "vector";
+    const struct plan_ranks *ranks = &l->m.ranks;
+    if (context_on_device(l->m.ctx) && o.method == NULL)
+        o.method = method_of(l, own);
     TRY(open_exchange(l));
-    TRY(plan_create_for_rank(l->m.ctx, &view, &o, &l->m.ranks, plan));
+    if (o.method != NULL && strcmp(o.method, "tiles") == 0) {
+        TRY(find_chunks(l, own));
+        ranks = &l->packed;
+    }
+    TRY(plan_create_for_rank(l->m.ctx, &view, &o, ranks, plan));
 done:
     return st;
 }
@@ -256,6 +300,53 @@ static spmv_status gather(void *self, const void *own, void *all, const int64_t 
 {
     const spmv_group_matrix *first = self;
     return group_gather(first->group, own, all, offset);
+}
+
+spmv_status group_level_copy(spmv_context *ctx, const void *from, int64_t size, int64_t n, void *to)
+{
+    return n > 0 ? spmv_map(ctx, SPMV_MAP_COPY, SPMV_I32, from, to, n * (size / 4)) : SPMV_OK;
+}
+
+/* As gather_there, between GPUs that are near. */
+static spmv_status gather_near(spmv_group_matrix *first, const void *own, char *all, const int64_t *offset, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = ranks_of(first), rank = first->group->transport.rank;
+    const int64_t bytes = offset[rank + 1] - offset[rank];
+    struct near_parcel *parcel = NULL;
+    int64_t *begin = NULL;
+    void *packed = NULL;
+    TRY(host_alloc(first->ctx, ranks * (int64_t)sizeof *parcel, what, (void **)&parcel));
+    TRY(host_zeros(first->ctx, ranks * 8, what, (void **)&begin));
+    TRY(near_lend(first, bytes, &packed));
+    TRY(group_level_copy(first->ctx, own, 4, bytes / 4, packed));
+    for (int r = 0; r < ranks; r++)
+        parcel[r] = (struct near_parcel){r, all + offset[r], offset[r + 1] - offset[r]};
+    TRY(near_swap(first, begin, parcel, ranks, moved));
+done:
+    host_free_all(parcel, begin);
+    return st;
+}
+
+static spmv_status gather_there(void *self, const void *own, void *all, const int64_t *offset)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *first = self;
+    const int ranks = ranks_of(first), rank = first->group->transport.rank;
+    const void *host = NULL;
+    void *copy = NULL, *whole = NULL;
+    bool moved = false;
+    if (near_is_possible(first))
+        TRY(gather_near(first, own, all, offset, &moved));
+    if (moved)
+        return SPMV_OK;
+    TRY(context_read(first->ctx, own, offset[rank + 1] - offset[rank], what, &copy, &host));
+    TRY(host_alloc(first->ctx, max_i64(1, offset[ranks]), what, &whole));
+    TRY(group_gather(first->group, host, whole, offset));
+    TRY(spmv_upload(first->ctx, whole, all, offset[ranks]));
+done:
+    host_free_all(copy, whole);
+    return st;
 }
 
 spmv_status group_level_swap(struct level *l, const void *packed, const int64_t *sent, void *arrived,
@@ -281,69 +372,48 @@ done:
     return st;
 }
 
-bool group_level_is_near(const struct level *l)
+/* Where what goes to each rank begins, one parcel after the other; counts: elements of each, or NULL: those of a
+ * vector. */
+static void find_offsets(struct level *l, const struct transport_parcel *parcel, int parcels, const int64_t *counts,
+                         int64_t size)
 {
-    return context_on_device(l->m.ctx) && l->m.group->transport.retain != NULL && !l->first->levels_on_host;
-}
-
-/* Where packed elements are, for the rank that copies them. */
-struct parcel_there {
-    const char *memory;
-    int64_t device;
-};
-
-/* Copies what this rank receives, from the places in `its`. */
-static spmv_status copy_parcels(const struct level *l, const struct parcel_there *its, char *front, char *behind,
-                                const int64_t *received, int64_t size)
-{
-    spmv_status st = SPMV_OK;
-    const struct halo *h = &l->m.halo;
     const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
-    for (int i = 0; i < h->receives; i++) {
-        char **const to = h->receive[i].rank < l->m.group->transport.rank ? &front : &behind;
-        const int64_t bytes = (received != NULL ? received[i] : h->receive[i].bytes / of_type) * size;
-        if (bytes > 0)
-            TRY(group_copy_near_cuda(l->m.ctx, its[i].memory, (int)its[i].device, *to, bytes));
-        *to += bytes;
+    int64_t at = 0;
+    for (int r = 0; r < ranks_of(&l->m); r++)
+        l->offset[r] = 0;
+    for (int i = 0; i < parcels; i++) {
+        l->offset[parcel[i].rank] = at;
+        at += (counts != NULL ? counts[i] : parcel[i].bytes / of_type) * size;
     }
-    TRY(spmv_synchronize(l->m.ctx));
-done:
-    return st;
 }
 
-spmv_status group_level_swap_near(struct level *l, const void *packed, const int64_t *sent, void *front, void *behind,
+spmv_status group_level_swap_near(struct level *l, const int64_t *sent, void *front, void *behind,
                                   const int64_t *received, int64_t size, bool *moved)
 {
-    spmv_status st = SPMV_OK;
     const struct halo *h = &l->m.halo;
-    spmv_context *ctx = l->m.ctx;
-    const int ranks = ranks_of(&l->m);
-    const int64_t of_type = (int64_t)spmv_type_size(l->m.type), bytes = ranks * (int64_t)sizeof(struct parcel_there);
-    struct parcel_there *own = NULL, *its = NULL;
-    int64_t refused = 0, *all = NULL;
-    const char *from = packed;
-    *moved = true;
-    TRY(host_alloc(ctx, bytes, what, (void **)&own));
-    TRY(host_alloc(ctx, bytes, what, (void **)&its));
-    TRY(host_alloc(ctx, ranks * 8, what, (void **)&all));
-    for (int i = 0; i < h->sends; i++) {
-        own[i] = (struct parcel_there){from, group_device_cuda(ctx)};
-        l->send[i] = (struct transport_parcel){h->send[i].rank, &own[i], sizeof own[i]};
-        from += (sent != NULL ? sent[i] : h->send[i].bytes / of_type) * size;
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
+    char *to[] = {front, behind};
+    find_offsets(l, h->send, h->sends, sent, size);
+    for (int i = 0; i < h->receives; i++) {
+        const int higher = h->receive[i].rank > l->m.group->transport.rank;
+        const int64_t bytes = (received != NULL ? received[i] : h->receive[i].bytes / of_type) * size;
+        l->near[i] = (struct near_parcel){h->receive[i].rank, to[higher], bytes};
+        to[higher] += bytes;
     }
-    for (int i = 0; i < h->receives; i++)
-        l->receive[i] = (struct transport_parcel){h->receive[i].rank, &its[i], sizeof its[i]};
-    TRY(spmv_synchronize(ctx)); /* the elements are packed */
-    TRY(group_start(l->m.group, l->send, h->sends, l->receive, h->receives));
-    TRY(group_finish(l->m.group));
-    refused = copy_parcels(l, its, front, behind, received, size) != SPMV_OK;
-    TRY(group_gather_equal(l->m.group, &refused, all, 8)); /* also: nobody reads any more */
-    for (int r = 0; r < ranks; r++)
-        *moved = *moved && all[r] == 0;
-    l->first->levels_on_host = !*moved;
-done:
-    host_free_all(own, its, all);
-    return st;
+    return near_swap(l->first, l->offset, l->near, h->receives, moved);
+}
+
+spmv_status group_level_swap_back_near(struct level *l, void *arrived, int64_t size, bool *moved)
+{
+    const struct halo *h = &l->m.halo;
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
+    char *to = arrived;
+    find_offsets(l, h->receive, h->receives, NULL, size);
+    for (int i = 0; i < h->sends; i++) {
+        l->near[i] = (struct near_parcel){h->send[i].rank, to, h->send[i].bytes / of_type * size};
+        to += l->near[i].bytes;
+    }
+    return near_swap(l->first, l->offset, l->near, h->sends, moved);
 }
 
 /* The elements that others need, between the own ones in the context's memory and a packed array in host
@@ -385,12 +455,31 @@ static spmv_status fetch_near(struct level *l, char *own, int64_t size, bool *mo
     const struct halo *h = &l->m.halo;
     const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
     void *packed = NULL;
-    TRY(context_alloc(l->m.ctx, max_i64(1, h->count) * size, &packed));
+    TRY(near_lend(l->first, h->count * size, &packed));
     if (h->count > 0)
         TRY(group_take_elements_cuda(l->m.ctx, &e, own, packed));
-    TRY(group_level_swap_near(l, packed, NULL, own - h->before * size, own + l->halo.own * size, NULL, size, moved));
+    TRY(group_level_swap_near(l, NULL, own - h->before * size, own + l->halo.own * size, NULL, size, moved));
 done:
-    context_free(l->m.ctx, packed);
+    return st;
+}
+
+/* As give_back, likewise. */
+static spmv_status give_back_near(struct level *l, char *own, int64_t size, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
+    void *packed = NULL, *arrived = NULL;
+    TRY(near_lend(l->first, (h->before + h->after) * size, &packed));
+    TRY(group_level_copy(ctx, own - h->before * size, size, h->before, packed));
+    TRY(group_level_copy(ctx, own + l->halo.own * size, size, h->after, (char *)packed + h->before * size));
+    TRY(context_alloc(ctx, max_i64(1, h->count) * size, &arrived));
+    TRY(group_level_swap_back_near(l, arrived, size, moved));
+    if (h->count > 0 && *moved)
+        TRY(group_put_elements_cuda(ctx, &e, arrived, own));
+done:
+    context_free(ctx, arrived);
     return st;
 }
 
@@ -404,7 +493,7 @@ static spmv_status fetch(const struct rank_halo *halo, void *array, int64_t size
     bool moved = false;
     if (l->m.all_ghosts == 0)
         return SPMV_OK;
-    if (group_level_is_near(l))
+    if (near_is_possible(l->first))
         TRY(fetch_near(l, own, size, &moved));
     if (moved)
         return SPMV_OK;
@@ -449,7 +538,12 @@ static spmv_status give_back(const struct rank_halo *halo, void *array, int64_t 
     spmv_context *ctx = l->m.ctx;
     char *const own = (char *)array + h->room * size, *const behind = own + halo->own * size;
     char *others = NULL, *arrived = NULL;
+    bool moved = false;
     if (l->m.all_ghosts == 0)
+        return SPMV_OK;
+    if (near_is_possible(l->first))
+        TRY(give_back_near(l, own, size, &moved));
+    if (moved)
         return SPMV_OK;
     TRY(host_alloc(ctx, max_i64(1, (h->before + h->after) * size), what, (void **)&others));
     TRY(host_alloc(ctx, max_i64(1, h->count * size), what, (void **)&arrived));
@@ -478,6 +572,7 @@ const struct rank_tools group_rank_tools = {.first = take_first,
                                             .open = open_level,
                                             .close = close_level,
                                             .gather = gather,
+                                            .gather_there = gather_there,
                                             .fetch = fetch,
                                             .give_back = give_back,
                                             .spread = spread,

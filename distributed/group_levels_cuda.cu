@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "distributed/group_levels.h"
+#include "distributed/group_places.h"
 }
 
 namespace
@@ -27,8 +28,10 @@ __global__ void __launch_bounds__(block_threads)
 template <typename Offset>
 __global__ void __launch_bounds__(block_threads) row_lengths(group_elements e, const Offset *row_ptr, int64_t *length)
 {
-    for_each(e.count,
-             [=](int64_t i) { length[i] = (int64_t)row_ptr[e.index[i] + (int64_t)1] - (int64_t)row_ptr[e.index[i]]; });
+    for_each(e.count, [=](int64_t i) {
+        const int64_t row = e.index != nullptr ? e.index[i] : i;
+        length[i] = (int64_t)row_ptr[row + 1] - (int64_t)row_ptr[row];
+    });
 }
 
 template <typename Offset>
@@ -40,6 +43,39 @@ __global__ void __launch_bounds__(block_threads)
         const int64_t words = (begin[i + 1] - begin[i]) * e.words;
         for (int64_t w = k % ROW_LANES; w < words; w += ROW_LANES)
             to[begin[i] * e.words + w] = from[first + w];
+    });
+}
+
+__global__ void __launch_bounds__(block_threads)
+    want_rows(rank_halo h, const int32_t *place, int64_t count, int32_t *wanted)
+{
+    for_each(count, [=](int64_t k) {
+        const int64_t ghost = ghost_at(&h, place[k]);
+        if (ghost >= 0)
+            wanted[ghost] = 1;
+    });
+}
+
+__global__ void __launch_bounds__(block_threads) drop_rows(const int32_t *asked, int64_t count, int64_t *length)
+{
+    for_each(count, [=](int64_t i) { length[i] = asked[i] != 0 ? length[i] : 0; });
+}
+
+__global__ void __launch_bounds__(block_threads)
+    find_numbers(rank_halo h, const int32_t *ghost, int32_t *col, int64_t count)
+{
+    for_each(count, [=](int64_t k) { col[k] = number_at(&h, ghost, col[k]); });
+}
+
+template <typename Value>
+__global__ void __launch_bounds__(block_threads)
+    find_places(rank_halo h, const int32_t *ghost, int32_t *col, Value *val, int64_t count)
+{
+    for_each(count, [=](int64_t k) {
+        bool there = false;
+        col[k] = place_up_to(&h, ghost, col[k], &there);
+        if (!there && val != nullptr)
+            val[k] = Value();
     });
 }
 
@@ -78,6 +114,28 @@ template <typename Value> __global__ void __launch_bounds__(block_threads) split
             }
         }
     });
+}
+
+__global__ void __launch_bounds__(block_threads)
+    find_owners(const int64_t *first, int ranks, const int32_t *col, int64_t count, int32_t *owner)
+{
+    for_each(count, [=](int64_t k) {
+        int low = 0, high = ranks - 1;
+        while (low < high) {
+            const int middle = (low + high + 1) / 2;
+            if (first[middle] <= col[k])
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        owner[k] = low;
+    });
+}
+
+__global__ void __launch_bounds__(block_threads)
+    count_owners(const int32_t *owner, int64_t count, int ranks, int64_t *begin)
+{
+    for_each(ranks + 1, [=](int64_t r) { begin[r] = first_column_from(owner, 0, count, r); });
 }
 
 spmv_status run_move(spmv_context *ctx, const group_elements &e, const void *from, void *to, bool back)
@@ -128,6 +186,45 @@ extern "C" spmv_status group_take_rows_cuda(spmv_context *ctx, const struct grou
     });
 }
 
+extern "C" spmv_status group_want_rows_cuda(spmv_context *ctx, const struct rank_halo *halo, const int32_t *place,
+                                            int64_t count, int32_t *wanted)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group rows", grid_for(count, block_threads), block_threads, want_rows, *halo, place, count,
+                      wanted);
+    });
+}
+
+extern "C" spmv_status group_drop_rows_cuda(spmv_context *ctx, const int32_t *asked, int64_t count, int64_t *length)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group rows", grid_for(count, block_threads), block_threads, drop_rows, asked, count,
+                      length);
+    });
+}
+
+extern "C" spmv_status group_find_numbers_cuda(spmv_context *ctx, const struct rank_halo *halo, const int32_t *ghost,
+                                               int32_t *col, int64_t count)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group columns", grid_for(count, block_threads), block_threads, find_numbers, *halo, ghost,
+                      col, count);
+    });
+}
+
+extern "C" spmv_status group_find_places_cuda(spmv_context *ctx, const struct rank_halo *halo, const int32_t *ghost,
+                                              const struct rank_arrays *all, spmv_type type)
+{
+    return on_device(ctx, [&] {
+        const int grid = grid_for(all->nnz, block_threads);
+        if (spmv_type_size(type) == 4)
+            return launch(ctx, "group columns", grid, block_threads, find_places<int32_t>, *halo, ghost, all->col,
+                          (int32_t *)all->val, all->nnz);
+        return launch(ctx, "group columns", grid, block_threads, find_places<int64_t>, *halo, ghost, all->col,
+                      (int64_t *)all->val, all->nnz);
+    });
+}
+
 extern "C" spmv_status group_split_count_cuda(spmv_context *ctx, const struct group_split *s)
 {
     return on_device(ctx, [&] {
@@ -143,5 +240,23 @@ extern "C" spmv_status group_split_fill_cuda(spmv_context *ctx, const struct gro
                       : spmv_type_size(s->own.type) == 8 ? split_fill<int64_t>
                                                          : split_fill<spmv_c128>,
                       *s);
+    });
+}
+
+extern "C" spmv_status group_find_owners_cuda(spmv_context *ctx, const int64_t *first, int ranks, const int32_t *col,
+                                              int64_t count, int32_t *owner)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group columns", grid_for(count, block_threads), block_threads, find_owners, first, ranks,
+                      col, count, owner);
+    });
+}
+
+extern "C" spmv_status group_count_owners_cuda(spmv_context *ctx, const int32_t *owner, int64_t count, int ranks,
+                                               int64_t *begin)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group columns", grid_for(ranks + 1, block_threads), block_threads, count_owners, owner,
+                      count, ranks, begin);
     });
 }

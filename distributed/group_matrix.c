@@ -699,6 +699,8 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
         return;
     if (m->exchange.kind != NULL)
         exchange_close(m);
+    if (m->near != NULL)
+        near_close(m);
     spmv_plan_destroy(m->plan);
     group_halo_release(m);
     group_arrays_release(m->ctx, &m->arrays);
@@ -706,8 +708,7 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
     host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk,
                   m->chunk_entry, m->edge, m->parts, m->all_parts, m->fold, m->met, m->work_of_rank);
     spmv_free(m->ctx, m->x_at);
-    spmv_free(m->ctx, m->context_parts);
-    spmv_free(m->ctx, m->context_chunk);
+    group_free_queued(m->ctx, m->context_parts, m->context_chunk);
     host_free(m);
 }
 

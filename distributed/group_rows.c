@@ -115,7 +115,7 @@ static spmv_status take_distinct(spmv_group_matrix *m, const int32_t *sorted, in
     TRY(context_alloc(m->ctx, *count * (int64_t)sizeof **ghosts, (void **)&m->context_ghosts));
     TRY(spmv_map(m->ctx, SPMV_MAP_COPY, SPMV_I32, distinct, m->context_ghosts, *count));
 done:
-    context_free_all(m->ctx, flags, distinct, number);
+    group_free_queued(m->ctx, flags, distinct, number);
     return st;
 }
 
@@ -149,7 +149,7 @@ spmv_status group_rows_ghosts(spmv_group_matrix *m, struct group_columns own, in
     }
 done:
     host_free_all(p.bound, p.begins);
-    context_free_all(m->ctx, bound, counts, list);
+    group_free_queued(m->ctx, bound, counts, list);
     return st;
 }
 
@@ -196,7 +196,7 @@ done:
 
 void group_arrays_release(spmv_context *ctx, struct group_arrays *arrays)
 {
-    context_free_all(ctx, arrays->row_ptr, arrays->col, arrays->val);
+    group_free_queued(ctx, arrays->row_ptr, arrays->col, arrays->val);
     *arrays = (struct group_arrays){0};
 }
 

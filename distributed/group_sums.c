@@ -29,10 +29,10 @@ spmv_status group_sums_prepare(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, all, "a matrix of a group", &m->all_parts));
     TRY(host_alloc(m->ctx, m->all_chunks * 8, "a matrix of a group", &m->fold));
     TRY(host_alloc(m->ctx, ranks, "a matrix of a group", (void **)&m->met));
-    if (context_on_device(m->ctx)) { /* at least one chunk, so that kernels have a block */
+    if (context_on_device(m->ctx) && m->first == NULL) { /* at least one chunk, so that kernels have a block */
         const int64_t last = m->ranks.chunks;
-        TRY(spmv_alloc(m->ctx, EXCHANGE_SUMS * max_i64(1, last) * 8, &m->context_parts));
-        TRY(spmv_alloc(m->ctx, (last + 2) * 8, (void **)&m->context_chunk));
+        TRY(context_alloc(m->ctx, EXCHANGE_SUMS * max_i64(1, last) * 8, &m->context_parts));
+        TRY(context_alloc(m->ctx, (last + 2) * 8, (void **)&m->context_chunk));
         TRY(spmv_upload(m->ctx, m->chunk, m->context_chunk, (last + 1) * 8));
         TRY(spmv_upload(m->ctx, &m->chunk[last], m->context_chunk + last + 1, 8));
         m->ranks.context_chunk = m->context_chunk;

@@ -19,6 +19,7 @@
 #include "core/backend.h"
 #include "distributed/group_internal.h"
 #include "distributed/group_levels.h"
+#include "distributed/near.h"
 #include "formats/matrix_internal.h"
 #include "product/plan_internal.h"
 #include "solvers/accuracy/backward_error.h"

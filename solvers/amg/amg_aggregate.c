@@ -68,8 +68,8 @@ spmv_status amg_number_roots(struct amg *amg, const struct amg_level *l, struct 
     roots->offset = offsets;
     roots->numbers = amg_numbers_of(l);
     TRY(run_root(amg, roots, l->rows));
-    TRY(l->halo != NULL ? amg_number_own(amg, l, roots->count, offsets, total)
-                        : amg_sum_counts(amg, roots->count, l->rows, offsets, total));
+    TRY(l->chunk != NULL ? amg_number_own(amg, l, roots->count, offsets, total)
+                         : amg_sum_counts(amg, roots->count, l->rows, offsets, total));
     TRY(run_join_root(amg, roots, l->rows));
     TRY(amg_fetch(amg, l, roots->aggregate, 4));
 done:

@@ -35,16 +35,16 @@ spmv_status amg_plan_for(const struct amg *amg, const struct rank_halo *halo, co
 {
     if (*plan != NULL)
         return spmv_plan_update_values(*plan, a->val);
-    if (halo != NULL)
-        return amg_plan_of_rank(amg, halo, a, plan);
     spmv_plan_options o;
     spmv_plan_options_init(&o, sizeof o);
     o.type = amg->type;
     o.update_values = amg->updates;
+    const bool first =
+        amg->ranks != NULL ? halo != NULL && halo == amg->level[0].halo : a->rows == amg->m->rows && a->cols == a->rows;
     /* the first matrix often has few different values; no digit depends on this */
-    if (context_on_device(amg->ctx) && !amg->updates && a->rows == amg->m->rows && a->cols == a->rows)
+    if (context_on_device(amg->ctx) && !amg->updates && first)
         o.compression = SPMV_COMPRESSION_VALUES;
-    return spmv_plan_create(amg->ctx, a, &o, plan);
+    return halo != NULL ? amg->tools->plan(halo, a, &o, plan) : spmv_plan_create(amg->ctx, a, &o, plan);
 }
 
 /* For the rows of this rank. */
@@ -78,6 +78,7 @@ spmv_status amg_plan_cycle(struct amg *amg)
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
         const bool last = k + 1 == amg->levels;
+        TRY(amg_open_alone(amg, l));
         if (!last || amg->coarsest_values == NULL)
             TRY(plan_own(amg, l, l->halo, l->a, &l->plan));
         TRY(amg_plan_smoother(amg, l));

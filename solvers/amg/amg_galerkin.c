@@ -44,7 +44,12 @@ spmv_status amg_not_positive(const struct amg *amg, const struct amg_level *l, d
 spmv_status amg_judge_read(struct amg *amg, const struct amg_level *l, double least)
 {
     const bool unchecked = amg->unchecked;
+    spmv_status st = SPMV_OK;
     amg->unchecked = false;
+    if (unchecked && l > amg->level && l[-1].halo != NULL) /* each rank has checked its own rows */
+        st = amg_smallest_of_ranks(amg, &least);
+    if (st != SPMV_OK)
+        return st;
     const double limit = !amg->general ? -zero_tolerance(amg) : -HUGE_VAL;
     if (!unchecked || (least != AMG_OVERFLOWN && least >= limit && !(amg_is_narrower(amg) && least < IMPRECISE)))
         return SPMV_OK;
@@ -78,12 +83,6 @@ spmv_status amg_check_next(struct amg *amg, struct amg_level *l, double *mass)
     TRY(run_coarse_check(amg, &s, next->rows));
     TRY(spmv_reduce(amg->ctx, SPMV_MIN, SPMV_F64, s.ratio + amg_room(next), &amg->cells->least, amg_own_rows(next)));
     amg->unchecked = true;
-    if (next->halo != NULL) {
-        double least = 0;
-        TRY(amg_read(amg, &amg->cells->least, 8, &least));
-        TRY(amg_smallest_of_ranks(amg, &least));
-        TRY(spmv_upload(amg->ctx, &least, &amg->cells->least, 8));
-    }
 done:
     return st;
 }
@@ -290,6 +289,7 @@ spmv_status amg_multiply(struct amg *amg, struct amg_level *l)
     TRY(amg_alloc(&next->pool, next->rows * 8, (void **)&next->least));
     TRY(amg_check_next(amg, l, made ? mass : NULL));
     next->all_nnz = next->a.nnz;
+    TRY(amg_open_transfers(amg, l));
     if (amg->general && !amg->updates) {
         spmv_spgemm_plan_destroy(l->rap);
         l->rap = NULL;

@@ -38,12 +38,13 @@ struct amg_level {
     /* over ranks: of the vectors that A, P and R multiply; NULL: each rank has the whole level, and then of the
      * residual of the first such level (halo_all). With halo_p, rows of P are those of this rank. */
     struct rank_halo *halo, *halo_p, *halo_r, *halo_all;
-    int64_t *row_of_rank, *chunk; /* in host memory: see struct rank_first */
-    int32_t *ghost;               /* halo->ghost, in the context's memory */
-    void *values;                 /* of a; NULL if it borrows the caller's */
-    int block;                    /* rows of a node, if nulls > 0 */
-    int nulls;                    /* near-null-space vectors; 0: one, near_null */
-    bool alike;                   /* the rows of a node have the same columns; known after amg_find_nodes */
+    /* in host memory: see struct rank_first; chunk NULL: several ranks would have the whole level */
+    int64_t *row_of_rank, *chunk;
+    int32_t *ghost; /* halo->ghost, in the context's memory */
+    void *values;   /* of a; NULL if it borrows the caller's */
+    int block;      /* rows of a node, if nulls > 0 */
+    int nulls;      /* near-null-space vectors; 0: one, near_null */
+    bool alike;     /* the rows of a node have the same columns; known after amg_find_nodes */
 
     /* the smoother (amg_smoother.c) */
     void *diagonal, *root, *inverse; /* see struct amg_diagonal and the step bound */
@@ -256,14 +257,9 @@ spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, i
 spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
                            struct amg_csr *near);
 
-/* Rows of other ranks of A with these values, and which of them are wanted (rank_tools.h). */
+/* Rows of other ranks of A with these values, and which of them are needed (rank_tools.h). */
 spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
-                             const uint8_t *wanted, struct amg_pool *work, struct amg_csr *others);
-
-/* *wanted, for host_free: the rows of other ranks among these places, count numbers in the context's memory; -1: none.
- * NULL without ranks. */
-spmv_status amg_find_wanted(const struct amg *amg, const struct amg_level *l, const int32_t *place, int64_t count,
-                            uint8_t **wanted);
+                             const int32_t *needed, int64_t needs, struct amg_pool *work, struct amg_csr *others);
 
 /* amg->given = the rows of the plan; the first level. */
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan);
@@ -275,7 +271,8 @@ spmv_status amg_check_nodes(const struct amg *amg, int block);
 /* If the options have coordinates on ranks: near_null and near_nulls in their place, and block. */
 spmv_status amg_take_coordinates(struct amg *amg, struct amg_pool *pool, spmv_preconditioner_options *o);
 
-/* Sets offsets to the numbers of coarse rows, of which counts are 1 where there is one, and amg->coarse. */
+/* Of a level with chunks: sets offsets to the numbers of coarse rows, of which counts are 1 where there is one, and
+ * amg->coarse. */
 spmv_status amg_number_own(struct amg *amg, const struct amg_level *l, const int64_t *counts, int64_t *offsets,
                            int64_t *total);
 
@@ -288,14 +285,17 @@ spmv_status amg_find_basis_of_rank(struct amg *amg, struct amg_level *l, int64_t
 /* R and the next level's matrix. */
 spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l);
 
+/* If there is one rank, on levels that several would divide: the chunks of nodes; what plans of P and R, and of A,
+ * need (halo_p, halo_r, halo), and the chunks of the next level. */
+spmv_status amg_take_node_chunks(const struct amg *amg, const struct amg_level *l, struct amg_level *nodes);
+spmv_status amg_open_transfers(struct amg *amg, struct amg_level *l);
+spmv_status amg_open_alone(const struct amg *amg, struct amg_level *l);
+
 /* Makes a level whole on each rank, if it has at most amg_whole_rows. */
 spmv_status amg_make_whole(struct amg *amg, struct amg_level *l);
 int64_t amg_whole_rows(const struct amg *amg);
 
-/* A plan for the own rows; a vector with room for all halos of a level, of which *vector points to the own
- * elements. */
-spmv_status amg_plan_of_rank(const struct amg *amg, const struct rank_halo *halo, const spmv_csr *own,
-                             spmv_plan **plan);
+/* A vector with room for all halos of a level, of which *vector points to the own elements. */
 spmv_status amg_alloc_layouts(const struct amg *amg, struct amg_level *l, const struct rank_halo *extra, void **vector);
 void amg_close_ranks(const struct amg *amg, struct amg_level *l);
 
@@ -428,6 +428,20 @@ struct amg_galerkin {
 
 enum { AMG_GALERKIN_COUNTERS = 32 };
 
+/* One of these products by itself, in one pass, for ranks: they fetch rows of A P between the two. */
+struct amg_one_product {
+    struct amg_csr left, right;
+    int64_t rows, right_rows; /* of both */
+    int64_t left_nnz, right_nnz;
+    bool coarse;  /* the left matrix is R */
+    int64_t room; /* entries of the array, with two values of the type each */
+    void *entries;
+    uint64_t *places; /* rows */
+    int32_t *list;    /* rows */
+    void *counters;   /* AMG_GALERKIN_COUNTERS bytes */
+    int64_t *lengths; /* rows: entries of each; more than room if the product could not be made */
+};
+
 /* R = P' (amg_product_cuda.cu). counts, entries: scratch memory. */
 struct amg_transpose {
     struct amg_csr p, r; /* r: with offsets of 64 bits */
@@ -495,6 +509,12 @@ int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries) CUDA_ONLY(0);
 /* Sets lengths and mass. Queued. */
 spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* Sets lengths; then columns and values of the product c, as above. Queued. */
+spmv_status amg_one_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_one_product *p)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status amg_place_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_one_product *p, struct amg_csr c,
+                                   int64_t nnz) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Sets columns and values of C, which has its row offsets and nnz entries. Queued. */
 spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g, struct amg_csr c,

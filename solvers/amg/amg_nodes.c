@@ -173,6 +173,8 @@ spmv_status amg_find_nodes(struct amg *amg, struct amg_level *l, int64_t *counts
         TRY(amg_find_nodes_of_rank(amg, l, counts, nodes));
     else if (context_on_device(amg->ctx))
         TRY(merge_at_once(amg, l, counts, nodes, &s.slots, &made));
+    if (l->halo == NULL)
+        TRY(amg_take_node_chunks(amg, l, nodes));
     if (l->halo == NULL && !made) {
         TRY(run_node_count(amg, &s, nodes->rows));
         TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));

@@ -554,6 +554,29 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
     return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, "amg R (A P)", rap, lists[1], none);
 }
 
+template <typename T> spmv_status queue_product(spmv_context *ctx, const struct amg_one_product *p)
+{
+    counters *const found = (counters *)p->counters;
+    const double products =
+        (double)p->left_nnz / (double)p->rows * ((double)p->right_nnz / (double)max_i64(1, p->right_rows));
+    const int64_t many_rows = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
+    const row_list list = {p->list, &found->listed}, none = {nullptr, nullptr};
+    const job<T, csr_rows<T>> j = {p->rows,    p->left,       p->coarse ? (int64_t)LONGEST : INT64_MAX,
+                                   {p->right}, p->places,     (entry<T> *)p->entries,
+                                   p->room,    &found->taken, p->lengths,
+                                   nullptr,    nullptr};
+    const char *const name = p->coarse ? "amg R (A P)" : "amg A P";
+    spmv_status st =
+        cuda_check(ctx, cudaMemsetAsync(found, 0, sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
+    if (st == SPMV_OK && p->coarse && p->rows < many_rows)
+        return launch_rows<warp_lanes, LARGE>(ctx, name, j, none, none);
+    if (st == SPMV_OK)
+        st = p->coarse                  ? launch_rows<16, LARGE - 2>(ctx, name, j, none, list)
+             : products <= FEW_PRODUCTS ? launch_own_rows(ctx, name, j, list)
+                                        : launch_rows<8, LARGE - 3>(ctx, name, j, none, list);
+    return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, name, j, list, none);
+}
+
 template <int LANES, typename T>
 spmv_status place_by(spmv_context *ctx, int64_t rows, const uint64_t *places, const void *entries, struct amg_csr c)
 {
@@ -593,6 +616,22 @@ extern "C" spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, cons
     return on_device(ctx, [=] {
         return with_zero(ctx, "preconditioner", type,
                          [=](auto zero) { return queue_products<decltype(zero)>(ctx, g); });
+    });
+}
+
+extern "C" spmv_status amg_one_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_one_product *p)
+{
+    return on_device(ctx, [=] {
+        return with_zero(ctx, "preconditioner", type, [=](auto zero) { return queue_product<decltype(zero)>(ctx, p); });
+    });
+}
+
+extern "C" spmv_status amg_place_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_one_product *p,
+                                              struct amg_csr c, int64_t nnz)
+{
+    return on_device(ctx, [=] {
+        return type == SPMV_F64 ? place<double>(ctx, p->rows, nnz, p->places, p->entries, c)
+                                : place<float>(ctx, p->rows, nnz, p->places, p->entries, c);
     });
 }
 

@@ -14,6 +14,9 @@
  * A level of at most WHOLE_ROWS rows is made whole on each rank, with all that follows: then an
  * exchange would take longer than the products. The limit depends on the size alone.
  *
+ * One rank has all levels whole, so its set-up is the one without ranks. Its products are those of several ranks
+ * (amg_open_alone), since the sum of a row must be the same for any number of them.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
@@ -31,6 +34,12 @@ static const char *const what = "a level of several ranks";
 static int ranks_of(const struct amg *amg)
 {
     return amg->ranks->count;
+}
+
+/* Whether several ranks would have parts of the level. */
+static bool is_divided(const struct amg *amg, const struct amg_level *l)
+{
+    return l->all_rows > amg_whole_rows(amg);
 }
 
 int64_t amg_own_rows(const struct amg_level *l)
@@ -144,14 +153,12 @@ done:
 
 /* ------------------------------------------------------------- layouts */
 
-/* The row offsets of own rows in the layout of a halo: other rows are empty. */
-static spmv_status extend_offsets(const struct amg *amg, const struct rank_halo *h, const int64_t *own,
+/* The row offsets of own rows, whose entries end at `end`, in the layout of a halo: other rows are empty. */
+static spmv_status extend_offsets(const struct amg *amg, const struct rank_halo *h, const int64_t *own, int64_t end,
                                   struct amg_pool *pool, int64_t **offsets)
 {
     spmv_status st = SPMV_OK;
-    int64_t end = 0;
     TRY(amg_alloc(pool, (h->room + h->own + h->after + 1) * 8, (void **)offsets));
-    TRY(amg_read(amg, own + h->own, 8, &end));
     if (h->room > 0)
         TRY(spmv_map_index(amg->ctx, SPMV_I64, &(int64_t){0}, &(int64_t){0}, *offsets, h->room));
     TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_I64, own, *offsets + h->room, h->own + 1));
@@ -253,40 +260,15 @@ done:
     return st;
 }
 
-spmv_status amg_find_wanted(const struct amg *amg, const struct amg_level *l, const int32_t *place, int64_t count,
-                            uint8_t **wanted)
-{
-    spmv_status st = SPMV_OK;
-    const struct rank_halo *const h = l->halo;
-    const void *there = NULL;
-    void *copy = NULL;
-    *wanted = NULL;
-    if (h == NULL)
-        return SPMV_OK;
-    TRY(host_alloc(amg->ctx, max_i64(1, h->before + h->after), what, (void **)wanted));
-    memset(*wanted, 0, (size_t)(h->before + h->after));
-    TRY(context_read(amg->ctx, place, count * 4, what, &copy, &there));
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t j = ((const int32_t *)there)[k], behind = h->room + h->own;
-        if (j >= behind)
-            (*wanted)[h->before + j - behind] = 1;
-        else if (j >= 0 && j < h->room)
-            (*wanted)[h->before + j - h->room] = 1;
-    }
-done:
-    host_free(copy);
-    return st;
-}
-
 spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
-                             const uint8_t *wanted, struct amg_pool *work, struct amg_csr *others)
+                             const int32_t *needed, int64_t needs, struct amg_pool *work, struct amg_csr *others)
 {
     spmv_status st = SPMV_OK;
     struct rank_arrays all = {.nnz = 0};
     spmv_csr rows = amg_own_matrix(l, amg_with_values(amg, l->a, values));
     if (l->halo == NULL)
         return SPMV_OK;
-    TRY(amg->tools->fetch_others(l->halo, &rows, wanted, &all));
+    TRY(amg->tools->fetch_others(l->halo, &rows, needed, needs, &all));
     TRY(adopt(amg, work, &all, &rows));
     *others = amg_rows_of(&rows);
 done:
@@ -317,23 +299,22 @@ done:
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan)
 {
     spmv_status st = SPMV_OK;
-    struct rank_first first = {.halo = NULL};
+    const struct rank_halo h = {.room = plan->ranks->before, .own = plan->a.rows, .after = plan->ranks->after};
     struct amg_pool work = {.ctx = amg->ctx};
     const int64_t *own = NULL;
     int64_t *offsets = NULL;
     amg->ranks = plan->ranks;
     amg->tools = plan->ranks->tools;
     amg->given = plan->a;
-    TRY(amg->tools->first(amg->ranks->self, amg->m->type, &first));
+    if (ranks_of(amg) == 1)
+        return SPMV_OK;
     TRY(take_offsets(amg, &plan->a, &work, &own));
-    TRY(extend_offsets(amg, first.halo, own, &amg->lasting, &offsets));
-    amg->given.rows = amg->given.cols = first.halo->room + first.halo->own + first.halo->after;
+    TRY(extend_offsets(amg, &h, own, plan->a.nnz, &amg->lasting, &offsets));
+    amg->given.rows = amg->given.cols = h.room + h.own + h.after;
     amg->given.row_ptr = offsets;
     amg->given.row_ptr_bits = 64;
 done:
     amg_release(&work);
-    if (first.halo != NULL)
-        amg->tools->close(first.halo);
     return st;
 }
 
@@ -346,12 +327,25 @@ spmv_status amg_check_nodes(const struct amg *amg, int block)
                               amg->ranks->block);
 }
 
+/* *chunk: a copy of where chunks begin. */
+static spmv_status take_chunks(const struct amg *amg, const int64_t *from, int64_t **chunk)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t bytes = (amg->ranks->chunks + 1) * 8;
+    TRY(host_alloc(amg->ctx, bytes, what, (void **)chunk));
+    memcpy(*chunk, from, (size_t)bytes);
+done:
+    return st;
+}
+
 spmv_status amg_begin_ranks(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     struct amg_level *l = &amg->level[0];
     struct rank_first first;
     l->all_nnz = amg->ranks->nnz;
+    if (ranks_of(amg) == 1)
+        return is_divided(amg, l) ? take_chunks(amg, amg->ranks->chunk, &l->chunk) : SPMV_OK;
     TRY(amg->tools->first(amg->ranks->self, amg->type, &first));
     l->halo = first.halo;
     l->rows = l->halo->room + l->halo->own + l->halo->after;
@@ -377,10 +371,23 @@ static spmv_status find_coarse_chunks(const struct amg *amg, const struct amg_le
     TRY(amg_alloc(&work, count * 8, (void **)&rows));
     TRY(amg_alloc(&work, count * 8, (void **)&offsets));
     TRY(spmv_upload(amg->ctx, l->chunk, rows, count * 8));
-    TRY(spmv_gather(amg->ctx, SPMV_I64, own_offsets, l->halo->own + 1, rows, 64, offsets, count));
+    TRY(spmv_gather(amg->ctx, SPMV_I64, own_offsets, amg_own_rows(l) + 1, rows, 64, offsets, count));
     TRY(spmv_download(amg->ctx, offsets, chunk, count * 8));
 done:
     amg_release(&work);
+    return st;
+}
+
+/* Of one rank. */
+static spmv_status number_alone(struct amg *amg, const struct amg_level *l, const int64_t *counts, int64_t *offsets,
+                                int64_t *total)
+{
+    spmv_status st = SPMV_OK;
+    TRY(amg_sum_counts(amg, counts, l->rows, offsets, total));
+    if (amg->coarse.chunk == NULL)
+        TRY(host_alloc(amg->ctx, (amg->ranks->chunks + 1) * 8, what, (void **)&amg->coarse.chunk));
+    TRY(find_coarse_chunks(amg, l, offsets, amg->coarse.chunk));
+done:
     return st;
 }
 
@@ -388,6 +395,8 @@ spmv_status amg_number_own(struct amg *amg, const struct amg_level *l, const int
                            int64_t *total)
 {
     spmv_status st = SPMV_OK;
+    if (l->halo == NULL)
+        return number_alone(amg, l, counts, offsets, total);
     int64_t own = 0, *all = NULL;
     int64_t *const from = offsets + l->halo->room;
     struct amg_coarse_rows *const c = &amg->coarse;
@@ -429,11 +438,52 @@ static spmv_status open_halo(const struct amg *amg, const spmv_csr *own, const i
     return amg->tools->open(amg->ranks->self, &rows, halo);
 }
 
-/* C = A B with the values, in the pool. */
-static spmv_status multiply(struct amg *amg, const spmv_csr *a, const spmv_csr *b, spmv_spgemm_plan **plan,
-                            struct amg_pool *pool, spmv_csr *c, void **values)
+/* The same on a GPU in one pass. *made: false if that takes too much memory, or a row is too long. room: entries of
+ * the result. */
+static spmv_status multiply_at_once(struct amg *amg, const spmv_csr *a, const spmv_csr *b, int64_t room, bool coarse,
+                                    struct amg_pool *pool, spmv_csr *c, void **values, bool *made)
+{
+    struct amg_pool work = {.ctx = amg->ctx};
+    const int blocks = pool->blocks;
+    const int64_t bytes = pool->bytes;
+    struct amg_one_product p = {.left = amg_rows_of(a),
+                                .right = amg_rows_of(b),
+                                .rows = a->rows,
+                                .right_rows = b->rows,
+                                .left_nnz = a->nnz,
+                                .right_nnz = b->nnz,
+                                .coarse = coarse,
+                                .room = amg_galerkin_room_cuda(amg->ctx, room)};
+    spmv_status st = SPMV_OK;
+    *made = false;
+    TRY(amg_alloc(&work, 2 * p.room * amg_type_size(amg), &p.entries));
+    TRY(amg_alloc(&work, a->rows * 8, (void **)&p.places));
+    TRY(amg_alloc(&work, a->rows * 4, (void **)&p.list));
+    TRY(amg_alloc(&work, AMG_GALERKIN_COUNTERS, &p.counters));
+    TRY(amg_alloc(&work, (a->rows + 1) * 8, (void **)&p.lengths));
+    TRY(amg_one_product_cuda(amg->ctx, amg->type, &p));
+    TRY(amg_new_rows(amg, pool, a->rows, p.lengths, b->cols, p.room, c, values));
+    *made = c->nnz <= p.room;
+    if (*made)
+        TRY(amg_place_product_cuda(amg->ctx, amg->type, &p, amg_rows_of(c), c->nnz));
+done:
+    while (!*made && pool->blocks > blocks)
+        amg_release_last(pool, 0);
+    pool->bytes = *made ? pool->bytes : bytes;
+    amg_release(&work);
+    return st == SPMV_ERROR_MEMORY && !*made ? SPMV_OK : st;
+}
+
+/* C = A B with the values, in the pool; the pattern may be in *plan. room, coarse: see multiply_at_once. */
+static spmv_status multiply(struct amg *amg, const spmv_csr *a, const spmv_csr *b, int64_t room, bool coarse,
+                            spmv_spgemm_plan **plan, struct amg_pool *pool, spmv_csr *c, void **values)
 {
     spmv_status st = SPMV_OK;
+    bool made = false;
+    if (context_on_device(amg->ctx) && a->rows > 0)
+        TRY(multiply_at_once(amg, a, b, room, coarse, pool, c, values, &made));
+    if (made)
+        return SPMV_OK;
     TRY(spmv_spgemm_plan_create(amg->ctx, a, b, NULL, plan));
     spmv_spgemm_pattern(*plan, c);
     TRY(amg_alloc_vector(amg, pool, c->nnz, values));
@@ -444,7 +494,7 @@ done:
 }
 
 /* c = R A P, the own rows, with the columns of the whole level: the values in `values`, the
- * pattern in *plan. */
+ * pattern in the next level's pool or in *plan. */
 static spmv_status find_product(struct amg *amg, struct amg_level *l, const spmv_csr *p, spmv_spgemm_plan **plan,
                                 spmv_csr *c, void **values)
 {
@@ -455,14 +505,15 @@ static spmv_status find_product(struct amg *amg, struct amg_level *l, const spmv
     void *ap_values = NULL;
     spmv_csr p_all = *p, ap, ap_all = *p;
     const spmv_csr a = amg_own_matrix(l, l->a);
+    const int64_t most = a.nnz * (amg->classical ? 2 : 1);
     TRY(amg->tools->fetch_rows(l->halo, p, &all));
     TRY(adopt(amg, pool, &all, &p_all));
-    TRY(multiply(amg, &a, &p_all, &ap_plan, pool, &ap, &ap_values));
+    TRY(multiply(amg, &a, &p_all, 2 * most, false, &ap_plan, pool, &ap, &ap_values));
     TRY(amg->tools->fetch_rows(l->halo_r, &ap, &all));
     TRY(adopt(amg, pool, &all, &ap_all));
     spmv_spgemm_plan_destroy(ap_plan);
     ap_plan = NULL;
-    TRY(multiply(amg, &l->r, &ap_all, plan, &l[1].pool, c, values));
+    TRY(multiply(amg, &l->r, &ap_all, most, true, plan, &l[1].pool, c, values));
 done:
     drop_arrays(amg, &all);
     spmv_spgemm_plan_destroy(ap_plan);
@@ -500,13 +551,50 @@ static spmv_status take_layout(struct amg *amg, struct amg_level *next, const sp
     next->all_rows = next->row_of_rank[ranks_of(amg)];
     TRY(open_halo(amg, c, next->row_of_rank, next->all_rows, next->chunk, &next->halo));
     next->rows = next->halo->room + next->halo->own + next->halo->after;
-    TRY(extend_offsets(amg, next->halo, c->row_ptr, &next->pool, &offsets));
+    TRY(extend_offsets(amg, next->halo, c->row_ptr, c->nnz, &next->pool, &offsets));
     next->a = *c;
     next->a.rows = next->a.cols = next->rows;
     next->a.row_ptr = offsets;
     next->all_nnz = c->nnz;
     TRY(amg_add_ranks(amg, next, &next->all_nnz));
     TRY(take_ghosts(amg, next));
+done:
+    return st;
+}
+
+/* The halo of one rank: nothing is of others. */
+static spmv_status open_alone(const struct amg *amg, const spmv_csr *own, const int64_t *chunk, struct rank_halo **halo)
+{
+    const int64_t col_of_rank[] = {0, own->cols};
+    return open_halo(amg, own, col_of_rank, own->cols, chunk, halo);
+}
+
+spmv_status amg_open_transfers(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    int64_t *const coarse = amg->coarse.chunk;
+    if (l->chunk == NULL)
+        return SPMV_OK;
+    for (int64_t c = 0; c <= amg->ranks->chunks; c++)
+        coarse[c] *= max_i64(l->nulls, 1);
+    TRY(open_alone(amg, &l->p, l->chunk, &l->halo_p));
+    TRY(open_alone(amg, &l->r, coarse, &l->halo_r));
+    if (is_divided(amg, l + 1))
+        TRY(take_chunks(amg, coarse, &l[1].chunk));
+done:
+    return st;
+}
+
+spmv_status amg_open_alone(const struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct rank_first first;
+    if (l->chunk == NULL || l->halo != NULL)
+        return SPMV_OK;
+    if (l > amg->level)
+        return open_alone(amg, &l->a, l->chunk, &l->halo);
+    TRY(amg->tools->first(amg->ranks->self, amg->type, &first));
+    l->halo = first.halo;
 done:
     return st;
 }
@@ -624,6 +712,18 @@ done:
     return st;
 }
 
+spmv_status amg_take_node_chunks(const struct amg *amg, const struct amg_level *l, struct amg_level *nodes)
+{
+    spmv_status st = SPMV_OK;
+    if (l->chunk == NULL)
+        return SPMV_OK;
+    TRY(take_chunks(amg, l->chunk, &nodes->chunk));
+    for (int64_t c = 0; c <= amg->ranks->chunks; c++)
+        nodes->chunk[c] /= l->block;
+done:
+    return st;
+}
+
 spmv_status amg_find_nodes_of_rank(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes)
 {
     spmv_status st = SPMV_OK;
@@ -641,7 +741,7 @@ spmv_status amg_find_nodes_of_rank(struct amg *amg, const struct amg_level *l, i
     TRY(find_node_rows(amg, l, &n, counts, nodes, &own));
     TRY(open_halo(amg, &own, nodes->row_of_rank, nodes->all_rows, nodes->chunk, &nodes->halo));
     nodes->rows = nodes->halo->room + nodes->halo->own + nodes->halo->after;
-    TRY(extend_offsets(amg, nodes->halo, own.row_ptr, &nodes->pool, &offsets));
+    TRY(extend_offsets(amg, nodes->halo, own.row_ptr, own.nnz, &nodes->pool, &offsets));
     nodes->a = own;
     nodes->a.rows = nodes->a.cols = nodes->rows;
     nodes->a.row_ptr = offsets;
@@ -755,21 +855,15 @@ static spmv_status gather_array(const struct amg *amg, const void *own, const in
                                 struct amg_pool *pool, void **whole)
 {
     spmv_status st = SPMV_OK;
-    const int ranks = ranks_of(amg), rank = amg->ranks->rank;
-    const int64_t own_bytes = (count_of_rank[rank + 1] - count_of_rank[rank]) * size;
+    const int ranks = ranks_of(amg);
     int64_t *offset = NULL;
-    const void *host = NULL;
-    void *copy = NULL, *all = NULL;
     TRY(amg_alloc(pool, count_of_rank[ranks] * size, whole));
-    TRY(context_read(amg->ctx, own, own_bytes, what, &copy, &host));
     TRY(host_alloc(amg->ctx, (ranks + 1) * 8, what, (void **)&offset));
-    TRY(host_alloc(amg->ctx, max_i64(1, count_of_rank[ranks] * size), what, &all));
     for (int r = 0; r <= ranks; r++)
         offset[r] = count_of_rank[r] * size;
-    TRY(amg->tools->gather(amg->ranks->self, host, all, offset));
-    TRY(spmv_upload(amg->ctx, all, *whole, offset[ranks]));
+    TRY(amg->tools->gather_there(amg->ranks->self, own, *whole, offset));
 done:
-    host_free_all(offset, copy, all);
+    host_free(offset);
     return st;
 }
 
@@ -849,6 +943,8 @@ static spmv_status make_whole(struct amg *amg, struct amg_level *l)
     l->least = least;
     l->near_null = near_null;
     l->ghost = NULL;
+    host_free(l->chunk);
+    l->chunk = NULL;
     if (l > amg->level) { /* the matrix borrowed its pattern */
         spmv_spgemm_plan_destroy(l[-1].rap);
         l[-1].rap = NULL;
@@ -866,14 +962,6 @@ spmv_status amg_make_whole(struct amg *amg, struct amg_level *l)
 }
 
 /* ------------------------------------------------------------- applications */
-
-spmv_status amg_plan_of_rank(const struct amg *amg, const struct rank_halo *halo, const spmv_csr *own, spmv_plan **plan)
-{
-    spmv_plan_options o;
-    spmv_plan_options_init(&o, sizeof o);
-    o.type = amg->type;
-    return amg->tools->plan(halo, own, &o, plan);
-}
 
 spmv_status amg_alloc_layouts(const struct amg *amg, struct amg_level *l, const struct rank_halo *extra, void **vector)
 {

@@ -106,7 +106,7 @@ static spmv_status build_levels(struct amg *amg)
     spmv_status st = SPMV_OK;
     for (struct amg_level *l = amg->level;; l++) {
         TRY(amg_make_whole(amg, l));
-        const bool can_invert = l->halo == NULL && l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
+        const bool can_invert = l->chunk == NULL && l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
                    small = can_invert && invert_is_cheap(amg, l), full = amg->levels == AMG_LEVELS;
         bool coarser = false;
         TRY(amg_find_smoother(amg, l, !small && !full && l->nulls == 0 && !amg->classical));

@@ -40,7 +40,6 @@ spmv_status amg_choose_strength(struct amg *amg, const struct amg_level *l)
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_strength s = arguments_of(amg, l);
     int64_t balance = 0;
-    uint8_t *wanted = NULL;
     amg->moves = false;
     if (l->strongest == NULL || l->near_null != NULL)
         return SPMV_OK;
@@ -50,9 +49,8 @@ spmv_status amg_choose_strength(struct amg *amg, const struct amg_level *l)
     if (l->halo != NULL) {
         TRY(amg_alloc(&work, sample * AMG_MOVE_MOST * 4, (void **)&s.needed));
         TRY(run_move_needed(amg, &s, sample));
-        TRY(amg_find_wanted(amg, l, s.needed, sample * AMG_MOVE_MOST, &wanted));
     }
-    TRY(amg_fetch_others(amg, l, l->a.val, wanted, &work, &s.others));
+    TRY(amg_fetch_others(amg, l, l->a.val, s.needed, sample * AMG_MOVE_MOST, &work, &s.others));
     TRY(amg_alloc_vector(amg, &work, l->a.nnz, &s.moved));
     TRY(amg_alloc(&work, sample * 8, (void **)&s.balance));
     TRY(run_move_sample(amg, &s, sample));
@@ -60,7 +58,6 @@ spmv_status amg_choose_strength(struct amg *amg, const struct amg_level *l)
     TRY(amg_add_ranks(amg, l, &balance));
     amg->moves = balance < 0;
 done:
-    host_free(wanted);
     amg_release(&work);
     return st;
 }
@@ -72,9 +69,9 @@ static spmv_status move_positive(struct amg *amg, struct amg_level *l, struct am
     struct amg_pool work = {.ctx = amg->ctx};
     TRY(amg_alloc_vector(amg, &l->work, l->a.nnz, &s->moved));
     TRY(amg_alloc_vector(amg, &l->work, l->a.nnz, &s->measure));
-    TRY(amg_fetch_others(amg, l, l->a.val, NULL, &work, &s->others));
+    TRY(amg_fetch_others(amg, l, l->a.val, NULL, 0, &work, &s->others));
     TRY(run_move(amg, s, l->rows));
-    TRY(amg_fetch_others(amg, l, s->moved, NULL, &work, &s->others));
+    TRY(amg_fetch_others(amg, l, s->moved, NULL, 0, &work, &s->others));
     TRY(run_move_mean(amg, s, l->rows));
     struct amg_strength moved = *s;
     moved.a.val = s->measure;

@@ -59,6 +59,8 @@ struct rank_tools {
 
     /* As MPI_Allgatherv, in host memory: rank r gives offset[r + 1] - offset[r] bytes. */
     spmv_status (*gather)(void *self, const void *own, void *all, const int64_t *offset);
+    /* The same in the context's memory. Sizes are multiples of 4 bytes. */
+    spmv_status (*gather_there)(void *self, const void *own, void *all, const int64_t *offset);
 
     /* Elements of other ranks, of `size` bytes. array: room + own + after elements in the
      * context's memory. */
@@ -77,9 +79,9 @@ struct rank_tools {
 
     /* *others: rows of other ranks alone, room + own + after rows, of which the own ones are empty. own: with
      * columns in the layout of the halo, which those of *others have too. Of a column that is not in it the value
-     * is 0, and the place is that of the last one before it, or -1. wanted: before + after bytes in host memory, 0:
-     * the row is not needed, and is empty; NULL: all are needed. */
-    spmv_status (*fetch_others)(const struct rank_halo *halo, const spmv_csr *own, const uint8_t *wanted,
+     * is 0, and the place is that of the last one before it, or -1. needed: NULL, or `needs` places in the
+     * context's memory, or -1: then other rows of *others are empty. */
+    spmv_status (*fetch_others)(const struct rank_halo *halo, const spmv_csr *own, const int32_t *needed, int64_t needs,
                                 struct rank_arrays *others);
 
     /* *to: the rows of the transpose that this rank owns, with the numbers of the rows of `own`

@@ -11,6 +11,9 @@
 #include "core/reals.h"
 #include "core/runtime.h"
 #include "core/splitmix.h"
+#ifdef HOST_CUDA
+#include "tests/emulated_gpu/cuda_runtime_api.h"
+#endif
 #include "tests/support/support.h"
 #include "tests/support/support_elements.h"
 #include "tests/support/support_fails.h"
@@ -359,6 +362,17 @@ static void same_hierarchy(void **state)
                 close_outcome(&several);
             }
         }
+#ifdef HOST_CUDA
+        if (systems[s].exchange == NULL) { /* all passes through the memory of hosts */
+            run.outcome = &several;
+            open_outcome(&several, &run);
+            host_cuda.without_peers = 1;
+            assert_int_equal(run_on_ranks(3, &run), SPMV_OK);
+            host_cuda.without_peers = 0;
+            compare(&one, &several, &run);
+            close_outcome(&several);
+        }
+#endif
         assert_non_null(strstr(one.layout, systems[s].says));
         assert_true(one.levels > 1 && second_level(&one) > systems[s].coarse);
         assert_string_equal(alone.layout, one.layout);
