@@ -117,7 +117,6 @@ __device__ Part sum_tiles(const exchange_view &v, const Part *tile, int64_t tile
 {
     const int64_t first = tile_from(tile_rows, v.chunk[c], c), end = tile_from(tile_rows, v.chunk[c + 1], c + 1);
     Part sum = Part();
-#pragma unroll 4
     for (int64_t u = first + threadIdx.x % warp_lanes; u < end && tile != nullptr; u += warp_lanes)
         sum += tile[u];
     return part_sums::broadcast(warp_sum(sum, warp_lanes));

@@ -24,7 +24,6 @@ __global__ void __launch_bounds__(THREADS)
     const int me = threadIdx.x;
     for (int64_t c = blockIdx.x; c < chunks; c += gridDim.x) {
         T sum = 0;
-#pragma unroll 8
         for (int64_t i = of * chunk[c] + me; i < of * chunk[c + 1]; i += THREADS)
             sum += a[i] * b[i];
         sums[me] = sum;

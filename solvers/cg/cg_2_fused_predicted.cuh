@@ -237,14 +237,13 @@ template <typename T, parts_of_x PARTS, typename System> __global__ void __launc
         });
         bool ended;
         const bool more = next_elements(a, own, &ended);
-        if (more)
-            load(); /* on their way while the block adds the part */
         if (CHUNKS && ended) {
             end_part(a, own, part);
             part = {};
         }
         if (!more)
             break;
+        load();
     }
     if (!CHUNKS)
         end_part(a, own, part);

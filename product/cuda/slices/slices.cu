@@ -17,8 +17,7 @@ namespace
 
 using slices::making;
 
-static_assert((int)slices::WARPS * (int)slices::ROWS == (int)PLAN_TILE_ROWS, "the rows of ranks begin where tiles do");
-static_assert((int)slices::ROWS == (int)SLICE_ROWS, "the rows of a part of a rank's sum");
+static_assert((int)slices::WARPS * (int)slices::ROWS == (int)PLAN_TILE_ROWS, "the rows of a part of a rank's sum");
 static_assert((int)slices::ROWS == (int)SLICE_ROWS && sizeof(slices::head) == 8 && sizeof(slices::slot) == 16,
               "the bytes that choose.c counts");
 
@@ -338,8 +337,7 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
 /* Allocates what products need. *lacks_room: there is no memory for the values. */
 spmv_status make_kept(spmv_plan *plan, slices_state *s, bool *lacks_room)
 {
-    const int of_tile = plan->ranks != nullptr ? (int)slices::WARPS : 1; /* parts */
-    const tiles::tree_size tree(of_tile * slices::tiles_for(s->slices));
+    const tiles::tree_size tree(slices::tiles_for(s->slices));
     const int64_t sums = padded(tree.sums * (int64_t)spmv_type_size(plan->type));
     const int64_t counts = padded(tree.counts * (int64_t)sizeof(unsigned));
     const int64_t values = (int64_t)s->found.slots * slices::ROWS * (int64_t)spmv_type_size(plan->a.type);
@@ -453,7 +451,7 @@ slices::matrix<T, Stored> matrix_of(const spmv_plan *plan, enum plan_subset subs
 }
 
 /* Whether a product with leaves_parts leaves one part for each block of the launch. With ranks, there is one for
- * each slice: warps that have several tiles then need not wait for each other. */
+ * each PLAN_TILE_ROWS rows. */
 bool has_few_parts(const spmv_plan *plan)
 {
     return plan->ranks == nullptr && (state_of(plan)->constant || plan->a.val == nullptr);
@@ -558,9 +556,8 @@ extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct pla
         return SPMV_OK;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
-        return tiles::with_store<T>(
-            p, slices::tiles_for(state->slices), state->tree, state->tree_counts,
-            [&](auto store) { return multiply<T, decltype(stored)>(plan, p, store); }, plan->ranks != nullptr);
+        return tiles::with_store<T>(p, slices::tiles_for(state->slices), state->tree, state->tree_counts,
+                                    [&](auto store) { return multiply<T, decltype(stored)>(plan, p, store); });
     });
 }
 
@@ -568,9 +565,7 @@ extern "C" const void *slices_cuda_parts(const spmv_plan *plan, int64_t *count)
 {
     const slices_state *const s = state_of(plan);
     const int64_t tiles = slices::tiles_for(s->slices);
-    *count = has_few_parts(plan)      ? slices::parts_of_launch(tiles, many_a_round(s))
-             : plan->ranks != nullptr ? slices::WARPS * tiles
-                                      : tiles;
+    *count = has_few_parts(plan) ? slices::parts_of_launch(tiles, many_a_round(s)) : tiles;
     return s->tree;
 }
 

@@ -28,7 +28,6 @@ template <typename T> struct sum_tree {
     int64_t leaves;
     T *sums, *out;
     unsigned *counts; /* one for each inner node; 0 between launches */
-    bool of_warps;    /* a leaf for each warp of a tile, so no warp waits for others; out is NULL */
 };
 
 /* The numbers of sums and of counters of a tree. */
@@ -128,10 +127,6 @@ template <typename T> struct store_with_epilogue {
             return;
         const T sum = warp_sum_two(part, square);
         part = square = T();
-        if (tree.of_warps) {
-            leave(t * BLOCK_WARPS + thread / warp_lanes, sum);
-            return;
-        }
         if (place == 0)
             warp_parts[sum_of][thread / warp_lanes] = sum;
         team::sync();
@@ -159,17 +154,15 @@ template <typename T> struct store_with_epilogue {
 };
 
 /* multiply(store) with the product's storer: with an epilogue, its tree has `leaves` leaves. sums,
- * counts: the plan's memory for the tree. of_warps: parts are left for each warp of a tile. */
+ * counts: the plan's memory for the tree. */
 template <typename T, typename Multiply>
-spmv_status with_store(const plan_product *p, int64_t leaves, void *sums, unsigned *counts, Multiply multiply,
-                       bool of_warps = false)
+spmv_status with_store(const plan_product *p, int64_t leaves, void *sums, unsigned *counts, Multiply multiply)
 {
     const scaling<T> s = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
     const spmv_epilogue *const e = p->epilogue;
     if (e == nullptr)
         return multiply(store_scaled<T>{s, (T *)p->y});
-    const sum_tree<T> tree = {leaves, (T *)sums, p->leaves_parts ? nullptr : (T *)e->dot, counts,
-                              of_warps && p->leaves_parts};
+    const sum_tree<T> tree = {leaves, (T *)sums, p->leaves_parts ? nullptr : (T *)e->dot, counts};
     return multiply(store_with_epilogue<T>{s, (T *)p->y, (const T *)e->w, (const T *)e->gamma, (T *)e->z, tree, p->stop,
                                            (T *)p->squares.parts, (const T *)p->squares.weight,
                                            (const T *)p->squares.scale, T(), T()});
