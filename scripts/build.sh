@@ -19,6 +19,7 @@ build_tree() {
 
 # The architecture for which tests compile CUDA code: that of this machine, or 9.0 without a GPU.
 # The library itself is built for more (cmake/SpmvCuda.cmake); check.sh release compiles them all.
+# test.sh takes only PTX of 9.0 (90-virtual) then.
 build_architecture() {
     if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; then echo native; else echo 90-real; fi
 }

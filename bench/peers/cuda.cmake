@@ -38,6 +38,8 @@ function(spmv_cuda_peer name)
 endfunction()
 
 spmv_cuda_peer(cub SOURCES peer_cub.cu LIBRARIES)
+# a variable of CUB, if gcc optimises with -O1 only
+target_compile_options(spmv_peer_cub PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-maybe-uninitialized>)
 spmv_cuda_peer(probe SOURCES peer_probe.cu LIBRARIES)
 set(SPMV_CUDA_PEERS cub probe)
 # 12.4: preprocessing of products

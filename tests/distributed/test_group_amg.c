@@ -350,8 +350,10 @@ static void same_hierarchy(void **state)
         assert_int_equal(without_ranks(&run), SPMV_OK);
         run.outcome = &one;
         open_outcome(&one, &run);
-        /* ref is slow, and its ranks do the same */
+        /* on omp the numbers of ranks above one take turns; ref is slow, and its ranks do the same */
         for (int k = 0; k < COUNTS; k += support_backend == SPMV_BACKEND_REF ? 3 : 1) {
+            if (support_backend == SPMV_BACKEND_OMP && k > 0 && (k + s) % 2 != 0)
+                continue;
             if (k > 0) {
                 run.outcome = &several;
                 open_outcome(&several, &run);

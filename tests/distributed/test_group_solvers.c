@@ -23,8 +23,8 @@ struct system_case {
 };
 
 #ifdef HOST_CUDA /* a thousand times slower */
-#define GRID "poisson2d:14"
-#define FLOW "convdiff2d:14,3"
+#define GRID "poisson2d:11"
+#define FLOW "convdiff2d:11,3"
 #else
 #define GRID "poisson2d:30"
 #define FLOW "convdiff2d:30,3"

@@ -562,7 +562,7 @@ static void stretched_elements(void **state)
     spmv_context *ctx = *state;
     static const double across[] = {0.1, 0.01, 0.001};
     for (int c = 0; c < 3; c++) {
-        const spmv_csr a = support_elements(SLOW ? 30 : 100, across[c]);
+        const spmv_csr a = support_elements(SLOW ? 22 : 100, across[c]);
         spmv_preconditioner *const m = make(ctx, &a, NULL);
         assert_true(inside(m)->moves);
         assert_true(hash_of(ctx, m) == hash_on_ref(&a));
@@ -640,7 +640,7 @@ static void triangles(void **state)
         int64_t most;
     } cases[] = {{0.1, 2, 10}, {0.3, 3, 10}};
     for (int c = 0; c < 2; c++) {
-        struct grid g = make_triangles(SLOW ? 40 : 150, cases[c].moved);
+        struct grid g = make_triangles(SLOW ? 28 : 150, cases[c].moved);
         spmv_preconditioner *const m = make(ctx, &g.view, NULL);
         assert_false(inside(m)->moves);
         assert_true(SLOW || inside(m)->levels > 2);
@@ -999,7 +999,7 @@ static void same_bits_of_nodes(void **state)
                  {"elasticity2d:12", "rigid2d:12", 1, NOTHING, SMALL},
                  {"elasticity3d:5", NULL, 3, HOLES, SMALL},
                  {"elasticity3d:5", NULL, 0, ROLLERS, SMALL},
-                 {"elasticity2d:30", "rigid2d:30", 2, HUB, LONG},
+                 {"elasticity2d:22", "rigid2d:22", 2, HUB, LONG},
                  {"elasticity3d:9", NULL, 0, ROLLERS, LARGE},
                  {"elasticity2d:40", "rigid2d:40", 2, NOTHING, LARGE},
                  {"elasticity3d:9", "rigid3d:9", 3, HUB, LARGE},

@@ -750,7 +750,7 @@ static void cholesky_at_its_limits(void **state)
 static void fewer_iterations(void **state)
 {
     spmv_context *ctx = *state;
-    enum { N = SLOW ? 12 : 64 };
+    enum { N = SLOW ? 10 : 64 };
     char spec[32];
     snprintf(spec, sizeof spec, "poisson2d:%d", N);
     spmv_matrix *matrix = NULL;

@@ -157,10 +157,10 @@ static void assert_is_product(const spmv_csr *a, const spmv_csr *b, const spmv_c
 
 /* ----------------------------------------------------------------- methods against ref */
 
-/* A product in both memories by every method, and new values, against the product on ref. sums: that
- * product is checked too. */
+/* A product in both memories by every method, and new values, against the product on ref, which is
+ * checked too. */
 static void check_pair(spmv_context *ctx, spmv_context *ref, const spmv_csr *a, const spmv_csr *b, const void *a_new,
-                       const void *b_new, bool sums)
+                       const void *b_new)
 {
     static int turn;
     spmv_matrix *first = NULL, *second = NULL, *there[2];
@@ -168,8 +168,7 @@ static void check_pair(spmv_context *ctx, spmv_context *ref, const spmv_csr *a, 
     spmv_csr a_other = *a, b_other = *b;
     assert_ok(ref, spmv_spgemm(ref, a, b, NULL, &first));
     const spmv_csr expected = view_of(first);
-    if (sums)
-        assert_is_product(a, b, &expected);
+    assert_is_product(a, b, &expected);
     a_other.val = a_new;
     b_other.val = b_new;
     assert_ok(ref, spmv_spgemm(ref, &a_other, &b_other, NULL, &second));
@@ -242,7 +241,7 @@ static const char *const pairs[][2] = {
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 /* Pair p. t: a type; TYPES and above: a pattern times f32, c128 times a pattern, two patterns. */
-static void check_types(spmv_context *ctx, spmv_context *ref, int p, int t, bool sums)
+static void check_types(spmv_context *ctx, spmv_context *ref, int p, int t)
 {
     const spmv_type type = t < TYPES ? types[t] : t == TYPES ? SPMV_F32 : SPMV_C128;
     spmv_matrix *a = make(ref, pairs[p][0], type, 3), *b = make(ref, pairs[p][1], type, 4);
@@ -253,7 +252,7 @@ static void check_types(spmv_context *ctx, spmv_context *ref, int p, int t, bool
         va.val = NULL;
     if (b_ones)
         vb.val = NULL;
-    check_pair(ctx, ref, &va, &vb, a_ones ? NULL : a2->val, b_ones ? NULL : b2->val, sums);
+    check_pair(ctx, ref, &va, &vb, a_ones ? NULL : a2->val, b_ones ? NULL : b2->val);
     spmv_matrix_destroy(a);
     spmv_matrix_destroy(b);
     spmv_matrix_destroy(a2);
@@ -267,7 +266,7 @@ static void each_method(void **state)
     spmv_context *ctx = support_context(), *ref = support_context_on(SPMV_BACKEND_REF, 1);
     static const int some[] = {1, 2, 11};
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
-        check_types(ctx, ref, some[i], (int)i % TYPES, true);
+        check_types(ctx, ref, some[i], (int)i % TYPES);
     spmv_context_destroy(ref);
     spmv_context_destroy(ctx);
 }
@@ -280,11 +279,16 @@ static void pairs_against_ref(void **state)
     for (int team = 0; team < (support_backend == SPMV_BACKEND_OMP ? 3 : 1); team++) {
         spmv_context *ctx = support_context_on(support_backend, support_backend == SPMV_BACKEND_OMP ? teams[team] : 0);
         for (int p = 0; p < PAIRS; p++)
-            for (int t = 0; t < TYPES + 3; t++)
-                /* an emulated GPU is slow: there f64, and of each third pair in turn c64 and a pattern times
-                 * f32 */
-                if (!support_host_plays(ctx) || t == 0 || (p % 6 == 0 && t == 3) || (p % 6 == 3 && t == TYPES))
-                    check_types(ctx, ref, p, t, team == 0);
+            for (int t = 0; t < TYPES + 3; t++) {
+                /* omp: the teams take turns. An emulated GPU is slow: there f64, and of each third pair in turn c64
+                 * and a pattern times f32. */
+                const bool turn = (p + t + team) % 3 == 0;
+                if (support_backend == SPMV_BACKEND_OMP   ? turn
+                    : support_backend == SPMV_BACKEND_REF ? turn || t == 0
+                    : support_host_plays(ctx) ? t == 0 || (p % 6 == 0 && t == 3) || (p % 6 == 3 && t == TYPES)
+                                              : true)
+                    check_types(ctx, ref, p, t);
+            }
         spmv_context_destroy(ctx);
     }
     spmv_context_destroy(ref);
@@ -353,13 +357,15 @@ static void wide_rows(void **state)
     (void)state;
     spmv_context *ctx = support_context(), *ref = support_context_on(SPMV_BACKEND_REF, 1);
     for (int t = 0; t < TYPES; t++) {
+        if (support_backend == SPMV_BACKEND_REF && t % 2 != 0)
+            continue; /* it has no sums of a cache */
         spmv_matrix *a = make(ref, "uniform:8,60,12", types[t], 8);
         spmv_matrix *few = make(ref, "uniform:60,600000,9", types[t], 9);
         spmv_matrix *many = make(ref, "longrows:60,600000,1500", types[t], 9);
         const spmv_csr va = view_of(a), vf = view_of(few), vm = view_of(many);
-        check_pair(ctx, ref, &va, &vf, a->val, few->val, true);
+        check_pair(ctx, ref, &va, &vf, a->val, few->val);
         if (!support_host_plays(ctx))
-            check_pair(ctx, ref, &va, &vm, a->val, many->val, true);
+            check_pair(ctx, ref, &va, &vm, a->val, many->val);
         spmv_matrix_destroy(a);
         spmv_matrix_destroy(few);
         spmv_matrix_destroy(many);
@@ -426,12 +432,12 @@ static void near_band(void **state)
         for (int64_t k = 0; k < a->nnz; k++) /* positive: products with -0 are -0 */
             real_set(type_part(types[t]), one->val, k, 1);
         const spmv_csr va = view_of(a), vo = view_of(one);
-        check_pair(ctx, ref, &va, &va, a->val, a->val, true);
-        check_pair(ctx, ref, &va, &vo, a->val, one->val, true);
+        check_pair(ctx, ref, &va, &va, a->val, a->val);
+        check_pair(ctx, ref, &va, &vo, a->val, one->val);
         spmv_csr wide = vo; /* with more columns than products */
         wide.cols = 100000;
-        check_pair(ctx, ref, &va, &wide, a->val, one->val, true);
-        check_pair(ctx, ref, &vo, &va, one->val, a->val, true);
+        check_pair(ctx, ref, &va, &wide, a->val, one->val);
+        check_pair(ctx, ref, &vo, &va, one->val, a->val);
         spmv_matrix_destroy(a);
         spmv_matrix_destroy(one);
     }
