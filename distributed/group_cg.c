@@ -193,6 +193,7 @@ static spmv_status create_named(spmv_group_matrix *m, enum precond_for purpose, 
     const bool complex = type_is_complex(m->type);
     o.type = type_part(m->type);
     o.plan = together ? m->plan : NULL;
+    o.general = purpose == PRECOND_FOR_UNSYMMETRIC;
     if (complex && together)
         st = context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                           "preconditioner %s: not of complex matrices on ranks: take jacobi, or one of each rank's own "
