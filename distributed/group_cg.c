@@ -136,16 +136,6 @@ done:
     return st;
 }
 
-/* Whether the preconditioner needs no more of the block than the diagonal. */
-static bool needs_diagonal(const char *name)
-{
-    static const char *const names[] = {"none", "jacobi", "chebyshev", "amg"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static spmv_status check_square(const spmv_group_matrix *m)
 {
     if (m->ranks.rows != m->cols)
@@ -200,7 +190,7 @@ static spmv_status create_named(spmv_group_matrix *m, enum precond_for purpose, 
                           "block such as ilu0",
                           name);
     if (st == SPMV_OK)
-        st = group_square_make(m, needs_diagonal(name), &b);
+        st = group_square_make(m, precond_is_of_ranks(name), &b); /* these need only the diagonal of it */
     if (st == SPMV_OK && !complex && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name) &&
         (together || purpose != PRECOND_FOR_UNSYMMETRIC))
         st = check_diagonal(m, &b, name);
@@ -229,14 +219,16 @@ static spmv_status create_first(spmv_group_matrix *m, enum precond_for purpose, 
     } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, choice));
     if (st == SPMV_OK) {
         snprintf((*precond)->why, sizeof(*precond)->why, "%s", choice->why);
+        if (!choice->replaced)
+            precond_take_choice(*precond, choice);
         m->ctx->error[0] = '\0'; /* what it fell back from is no failure */
     }
     return st;
 }
 
 /* The kind that is chosen without ranks, by the same facts. */
-static spmv_status create_chosen(spmv_group_matrix *m, const spmv_preconditioner_options *options,
-                                 spmv_preconditioner **precond)
+static spmv_status create_chosen(spmv_group_matrix *m, enum precond_for purpose,
+                                 const spmv_preconditioner_options *options, spmv_preconditioner **precond)
 {
     spmv_status st = SPMV_OK;
     struct group_facts facts;
@@ -248,8 +240,8 @@ static spmv_status create_chosen(spmv_group_matrix *m, const spmv_preconditioner
     whole.look = facts.look;
     source.bad = facts.bad;
     source.bad_value = facts.bad_value;
-    TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, &source, &choice));
-    st = create_first(m, PRECOND_FOR_CG, &choice, options, precond);
+    TRY(precond_choose(m->ctx, purpose, &source, &choice));
+    st = create_first(m, purpose, &choice, options, precond);
 done:
     return st;
 }
@@ -302,8 +294,8 @@ spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, c
     m->group->settled = false;
     if (!choice_is_auto(name))
         st = create_named(m, purpose, name, &o, precond);
-    else if (purpose == PRECOND_FOR_CG && !type_is_complex(m->type))
-        st = create_chosen(m, &o, precond);
+    else if (purpose != PRECOND_FOR_MINRES && !type_is_complex(m->type))
+        st = create_chosen(m, purpose, &o, precond);
     else
         st = create_simple(m, purpose, &o, precond);
 done:

@@ -87,15 +87,28 @@ static spmv_status agree(void *self, spmv_status status)
  * time than the iterations of a weaker one; up to the second number, also where others have failed. */
 enum { SMALL_WHOLE = 1 << 18, MOST_WHOLE = 1 << 23 };
 
+/* Whether each rank makes the one of this name that was chosen, of the whole matrix. */
+static bool makes_whole(const spmv_group_matrix *m, enum precond_for purpose, const char *name)
+{
+    const int64_t work = m->ranks.rows + m->ranks.nnz;
+    if (purpose != PRECOND_FOR_UNSYMMETRIC)
+        return false;
+    return choice_is_auto(name) ? work <= SMALL_WHOLE : !precond_is_of_ranks(name) && work <= MOST_WHOLE;
+}
+
+static bool can_make(void *self, enum precond_for purpose, const char *name)
+{
+    const struct spmv_group_solver *const g = self;
+    return precond_is_of_ranks(name) || makes_whole(g->m, purpose, name);
+}
+
 static spmv_status make_precond(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
                                 const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
     const struct spmv_group_solver *const g = self;
     spmv_group_matrix *const m = negative ? g->negative : g->m;
-    const int64_t work = m->ranks.rows + m->ranks.nnz;
-    const bool any = choice_is_auto(name);
-    const bool whole = purpose == PRECOND_FOR_UNSYMMETRIC && chosen && options->near_nulls == 0 &&
-                       options->dimensions == 0 && work <= (any ? SMALL_WHOLE : MOST_WHOLE);
+    const bool whole =
+        chosen && options->near_nulls == 0 && options->dimensions == 0 && makes_whole(m, purpose, name);
     m->group->settled = false;
     const spmv_status st = whole ? group_precond_whole(m, purpose, name, options, made)
                                  : group_precond_make(m, purpose, name, options, made);
@@ -207,7 +220,8 @@ static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *optio
         *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user};
     TRY(group_agree_on(m->group, ready, "other options of a solver", numbers_of(&o)));
     g->ranks = (struct solver_ranks){
-        .self = g, .agree = agree, .precond = make_precond, .extreme = find_extreme, .negative = make_negative};
+        .self = g, .agree = agree, .has = can_make, .precond = make_precond, .extreme = find_extreme,
+        .negative = make_negative};
     o.on_iteration = tell;
     o.user = g;
     TRY(solver_create_for_rank(m->plan, &g->ranks, &o, &g->solver));

@@ -117,6 +117,9 @@ int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver);
 /* What the solver needs a preconditioner for. */
 enum precond_for solver_purpose(const struct krylov_solver *solver);
 
+/* The sizes of the whole matrix, by which work is counted. */
+spmv_csr solver_sizes(const spmv_solver *s);
+
 /* Makes a preconditioner for the solver from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */
 spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solver, const char *name,

@@ -19,6 +19,9 @@ struct solver_ranks {
     /* SPMV_OK if that is the status of all ranks. Each has its own message, or that of the one that failed. */
     spmv_status (*agree)(void *self, spmv_status status);
 
+    /* Whether "auto" may take this one. Not together. */
+    bool (*has)(void *self, enum precond_for purpose, const char *name);
+
     /* Makes the preconditioner of this name, or for "auto" one for the purpose. negative: of -A. chosen: the
      * caller has not named it. */
     spmv_status (*precond)(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
