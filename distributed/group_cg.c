@@ -260,10 +260,7 @@ static spmv_status create_simple(spmv_group_matrix *m, enum precond_for purpose,
 /* The options that ranks support. */
 static spmv_status check_options(const spmv_group_matrix *m, const spmv_preconditioner_options *o)
 {
-    const char *const refused = o->plan != NULL         ? "plan"
-                                : o->update_values != 0 ? "update_values"
-                                : o->general != 0       ? "general"
-                                                        : NULL;
+    const char *const refused = o->plan != NULL ? "plan" : o->update_values != 0 ? "update_values" : NULL;
     return refused == NULL
                ? SPMV_OK
                : context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
@@ -275,7 +272,7 @@ static uint64_t numbers_of_options(const spmv_preconditioner_options *o)
 {
     const char *const smoother = o->smoother != NULL ? o->smoother : "";
     const double numbers[] = {o->block, o->degree,   o->steps, o->lowest,     o->highest,        o->shift,     o->drop,
-                              o->fill,  o->strength, o->type,  o->near_nulls, o->near_null_type, o->dimensions};
+                              o->fill,  o->strength, o->type,  o->near_nulls, o->near_null_type, o->dimensions, o->general};
     return group_mix(group_mix(0, numbers, sizeof numbers), smoother, strlen(smoother));
 }
 
@@ -292,6 +289,8 @@ spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, c
         st = check_options(m, &o);
     TRY(group_agree_on(m->group, st, "other options of a preconditioner", numbers_of_options(&o)));
     m->group->settled = false;
+    if (purpose == PRECOND_FOR_CG && o.general != 0)
+        purpose = PRECOND_FOR_UNSYMMETRIC;
     if (!choice_is_auto(name))
         st = create_named(m, purpose, name, &o, precond);
     else if (purpose != PRECOND_FOR_MINRES && !type_is_complex(m->type))

@@ -318,7 +318,7 @@ SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix,
  * spmv_preconditioner_create. near_null: own_rows times near_nulls elements. coordinates: of the nodes
  * of own rows, nodes is their number; dimensions is the same on all ranks. block of amg: 1, or a divisor
  * of the rows of a node of the group's matrix (spmv_group_matrix_options). plan must be NULL,
- * update_values and general are not supported (SPMV_ERROR_UNSUPPORTED). NULL: defaults. */
+ * update_values is not supported (SPMV_ERROR_UNSUPPORTED). NULL: defaults. */
 SPMV_API spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *matrix, const char *name,
                                                            const spmv_preconditioner_options *options,
                                                            spmv_preconditioner **precond);

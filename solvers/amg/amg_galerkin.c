@@ -249,7 +249,7 @@ static spmv_status make_at_once(struct amg *amg, struct amg_level *l, struct amg
 
 /* ------------------------------------------------------------ the next level */
 
-spmv_status amg_filter(struct amg *amg, const struct amg_level *product, struct amg_level *next)
+spmv_status amg_drop_small(struct amg *amg, const struct amg_level *product, struct amg_level *next)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
@@ -287,7 +287,7 @@ spmv_status amg_multiply(struct amg *amg, struct amg_level *l)
         TRY(multiply(amg, l, to));
     }
     if (amg->general)
-        TRY(amg_filter(amg, &product, next));
+        TRY(amg_drop_small(amg, &product, next));
     TRY(amg_alloc(&next->pool, next->rows * 8, (void **)&next->least));
     TRY(amg_check_next(amg, l, made ? mass : NULL));
     next->all_nnz = next->a.nnz;

@@ -391,7 +391,7 @@ spmv_status amg_transpose_values(const struct amg *amg, const struct amg_level *
 /* R is the transpose of this: P, or Q. */
 const spmv_csr *amg_source_of_r(const struct amg *amg, const struct amg_level *l);
 /* next->a = product->a without its small entries. */
-spmv_status amg_filter(struct amg *amg, const struct amg_level *product, struct amg_level *next);
+spmv_status amg_drop_small(struct amg *amg, const struct amg_level *product, struct amg_level *next);
 /* R = P' (or Q') and the next level's matrix R A P, and their values. The check of that matrix is queued. */
 spmv_status amg_multiply(struct amg *amg, struct amg_level *l);
 spmv_status amg_multiply_values(struct amg *amg, struct amg_level *l);

@@ -671,11 +671,11 @@ done:
 }
 
 /* The own rows of the product, with the columns of the whole level, become those without their small entries. */
-static spmv_status filter(struct amg *amg, struct amg_level *product, struct amg_level *next, spmv_csr *c)
+static spmv_status drop_small(struct amg *amg, struct amg_level *product, struct amg_level *next, spmv_csr *c)
 {
     spmv_status st = SPMV_OK;
     TRY(take_layout(amg, product, c));
-    TRY(amg_filter(amg, product, next));
+    TRY(amg_drop_small(amg, product, next));
     int32_t *const col = (int32_t *)(uintptr_t)next->a.col;
     const struct amg_renumbering to_all = {.numbers = amg_numbers_of(product), .from = col, .to = col};
     TRY(run_renumber(amg, &to_all, next->a.nnz));
@@ -699,7 +699,7 @@ spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l)
     l->r.cols = l->halo_r->room + l->halo_r->own + l->halo_r->after;
     TRY(find_product(amg, l, &p, &l->rap, &to->pool, &c, &to->values));
     if (amg->general)
-        TRY(filter(amg, &product, next, &c));
+        TRY(drop_small(amg, &product, next, &c));
     TRY(take_layout(amg, next, &c));
     if (amg->general && next->all_rows > amg_whole_rows(amg))
         TRY(amg_transpose_ranks(amg, next));
