@@ -132,6 +132,10 @@ spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solv
  * large. */
 spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended);
 
+/* The norms of b, and of b - A x. */
+spmv_status solver_measure(const spmv_solver *s, spmv_plan *plan, const void *b, void *x, double *norm_b,
+                           double *residual);
+
 /* Releases the scaled system; NULL does nothing. */
 void solver_scaled_destroy(struct scaled_system *scaled);
 
