@@ -271,8 +271,9 @@ static spmv_status check_options(const spmv_group_matrix *m, const spmv_precondi
 static uint64_t numbers_of_options(const spmv_preconditioner_options *o)
 {
     const char *const smoother = o->smoother != NULL ? o->smoother : "";
-    const double numbers[] = {o->block, o->degree,   o->steps, o->lowest,     o->highest,        o->shift,     o->drop,
-                              o->fill,  o->strength, o->type,  o->near_nulls, o->near_null_type, o->dimensions, o->general};
+    const double numbers[] = {o->block,      o->degree,         o->steps,      o->lowest,   o->highest,
+                              o->shift,      o->drop,           o->fill,       o->strength, o->type,
+                              o->near_nulls, o->near_null_type, o->dimensions, o->general};
     return group_mix(group_mix(0, numbers, sizeof numbers), smoother, strlen(smoother));
 }
 

@@ -104,8 +104,7 @@ static spmv_status scale_values(const spmv_group_matrix *m, const double *row, c
 {
     const spmv_type part = type_part(m->type), from = type_part(m->own.type);
     const int parts = type_parts(m->type);
-    const spmv_status st =
-        host_alloc(m->ctx, max_i64(1, m->own.nnz) * (int64_t)spmv_type_size(m->type), what, val);
+    const spmv_status st = host_alloc(m->ctx, max_i64(1, m->own.nnz) * (int64_t)spmv_type_size(m->type), what, val);
     if (st != SPMV_OK)
         return st;
     for (int64_t i = 0; i < m->own.rows; i++)

@@ -17,10 +17,10 @@ static const char *const what = "a solver of a group";
 
 struct spmv_group_solver {
     spmv_group_matrix *m;
-    bool owns; /* m */
-    spmv_group_matrix *negative; /* -A; NULL: not made yet */
+    bool owns;                        /* m */
+    spmv_group_matrix *negative;      /* -A; NULL: not made yet */
     struct spmv_group_solver *scaled; /* of R A C, whose solver another one owns; NULL: not made yet */
-    spmv_cg_fn on_iteration;     /* of the caller */
+    spmv_cg_fn on_iteration;          /* of the caller */
     void *user;
     struct group_callback callback; /* of the present solve */
     struct solver_ranks ranks;
@@ -108,8 +108,7 @@ static spmv_status make_precond(void *self, enum precond_for purpose, const char
 {
     const struct spmv_group_solver *const g = self;
     spmv_group_matrix *const m = negative ? g->negative : g->m;
-    const bool whole =
-        chosen && options->near_nulls == 0 && options->dimensions == 0 && makes_whole(m, purpose, name);
+    const bool whole = chosen && options->near_nulls == 0 && options->dimensions == 0 && makes_whole(m, purpose, name);
     m->group->settled = false;
     const spmv_status st = whole ? group_precond_whole(m, purpose, name, options, made)
                                  : group_precond_make(m, purpose, name, options, made);

@@ -199,11 +199,8 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
     if (gpu && cost.setup == 0 && m != NULL && !precond_is_identity(m) && precond_inverse_diagonal(m) == NULL)
         cost.step += LAUNCHES;
     cost.step *= c->columns;
-    return (struct runner){.name = name,
-                           .solver = solver_with(first, name),
-                           .precond = precond,
-                           .cost = cost,
-                           .left = INFINITY};
+    return (struct runner){
+        .name = name, .solver = solver_with(first, name), .precond = precond, .cost = cost, .left = INFINITY};
 }
 
 /* As many iterations as this work is, at least some. */

@@ -161,8 +161,7 @@ spmv_status solver_measure(const spmv_solver *s, spmv_plan *plan, const void *b,
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result none = not_begun;
-    struct krylov k = {
-        .call = "spmv_solver_solve", .ctx = s->ctx, .plan = plan, .b = b, .x = x, .result = &none};
+    struct krylov k = {.call = "spmv_solver_solve", .ctx = s->ctx, .plan = plan, .b = b, .x = x, .result = &none};
     TRY(spmv_plan_describe(plan, &k.info, sizeof k.info));
     TRY(krylov_open(&k));
     TRY(krylov_norms(&k, b, norm_b));

@@ -26,9 +26,9 @@ static const struct system {
     int64_t coarse;   /* a larger second level has parts on ranks too */
     const char *says; /* of the hierarchy */
     const char *exchange;
-    int block;           /* 0: found */
-    const char *vectors; /* near the null space */
-    bool unsorted;       /* columns descend in some rows */
+    int block;                                 /* 0: found */
+    const char *vectors;                       /* near the null space */
+    bool unsorted;                             /* columns descend in some rows */
     enum { SYMMETRIC, GENERAL, ONE_WAY } kind; /* the last: some entries have none across the diagonal */
 } systems[] = {
 #ifdef HOST_CUDA
