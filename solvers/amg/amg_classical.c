@@ -86,8 +86,7 @@ static spmv_status find_dependence(const struct amg *amg, struct amg_level *l)
         if (l->strongest_t == NULL)
             TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest_t));
         const struct amg_dependence other = transposed(graph, l->strongest_t);
-        TRY(run_dependence(amg, &other, l->rows));
-        TRY(amg_fetch_vector(amg, l, l->strongest_t));
+        TRY(run_dependence(amg, &other, l->rows)); /* only own rows look at theirs */
     }
 done:
     return st;

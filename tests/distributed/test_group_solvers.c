@@ -11,7 +11,7 @@
 #include "tests/support/support_fails.h"
 
 /* What becomes of a generated matrix. */
-enum turn { AS_IT_IS, NEGATED, SHIFTED, TURNED, PENALIZED, THREE_DIAGONALS };
+enum turn { AS_IT_IS, NEGATED, SHIFTED, TURNED, PENALIZED, LARGE_ROWS, THREE_DIAGONALS };
 
 struct system_case {
     const char *spec;
@@ -107,6 +107,8 @@ static void *values_of(const struct system_case *c, const spmv_csr *a)
                 value = i < a->rows / 50 ? -1 - value : value + 1;
             if (c->turn == PENALIZED && a->col[k] == i && i < a->rows / 20)
                 value = 1e14;
+            if (c->turn == LARGE_ROWS && i % 4 == 0)
+                value *= 1e13;
             if (c->turn == THREE_DIAGONALS) /* of both signs */
                 value = a->col[k] == i ? 1 + 0.5 * sin((double)i) : llabs(a->col[k] - i) == 1 ? 1 : 0;
             real_set(part, values, k * parts, value * cos(angle));
@@ -427,6 +429,7 @@ static void wrong_rows_are_corrected(void **state)
         {GRID, SPMV_F64, PENALIZED, NULL, NULL, "cg", 1e-8},
         {FLOW, SPMV_F64, PENALIZED, "gmres", "jacobi", "gmres", 1e-8},
         {FLOW, SPMV_C128, PENALIZED, "gmres", "none", "gmres", 1e-8},
+        {FLOW, SPMV_F64, LARGE_ROWS, "gmres", "none", "gmres", 1e-8},
     };
     for (size_t k = 0; k < sizeof penalized / sizeof *penalized; k++) {
         const struct system_case *const c = &penalized[k];
