@@ -113,8 +113,7 @@ AMG_ROW void TYPED(amg_symmetry)(const struct amg_symmetry *s, int64_t i)
         const T other = there ? TYPED(amg_entry)(&s->t, i, j) : TYPED(amg_entry)(&s->a, j, i);
         const double difference = (double)((const T *)s->a.val)[k] - (double)other;
         if (difference != 0)
-            differs = difference * difference >
-                      AMG_ROUNDING * AMG_ROUNDING * (double)diagonal[i] * (double)diagonal[j];
+            differs = difference * difference > AMG_ROUNDING * AMG_ROUNDING * (double)diagonal[i] * (double)diagonal[j];
     }
     s->differs[i] = differs;
 }
