@@ -181,6 +181,9 @@ static spmv_status create_named(spmv_group_matrix *m, enum precond_for purpose, 
     spmv_preconditioner_options o = *options;
     const bool together = strcmp(name, "chebyshev") == 0 || strcmp(name, "amg") == 0;
     const bool complex = type_is_complex(m->type);
+    double largest = 0;
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && strcmp(name, "amg") == 0 && !complex) /* then all may be negative */
+        TRY(group_find_extreme(m, SPMV_MAX, &largest));
     o.type = type_part(m->type);
     o.plan = together ? m->plan : NULL;
     o.general = purpose == PRECOND_FOR_UNSYMMETRIC;
@@ -192,7 +195,7 @@ static spmv_status create_named(spmv_group_matrix *m, enum precond_for purpose, 
     if (st == SPMV_OK)
         st = group_square_make(m, precond_is_of_ranks(name), &b); /* these need only the diagonal of it */
     if (st == SPMV_OK && !complex && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name) &&
-        (together || purpose != PRECOND_FOR_UNSYMMETRIC))
+        (together || purpose != PRECOND_FOR_UNSYMMETRIC) && !(largest < 0))
         st = check_diagonal(m, &b, name);
     if (st == SPMV_OK && !together)
         st = create_of_block(m, purpose, name, &b.view, &o, precond);

@@ -120,6 +120,9 @@ struct group_own_rows {
 spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_own_rows *rows);
 void group_own_rows_release(struct group_own_rows *rows);
 
+/* Together: the smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of a real matrix (group_solver.c). */
+spmv_status group_find_extreme(spmv_group_matrix *m, spmv_op op, double *extreme);
+
 /* Together: a matrix with the options of another one (group_solver.c). */
 spmv_status group_matrix_like(spmv_group_matrix *m, const spmv_csr *own, spmv_group_matrix **made);
 

@@ -149,18 +149,22 @@ done:
     return st;
 }
 
-static spmv_status find_extreme(void *self, spmv_op op, double *extreme)
+spmv_status group_find_extreme(spmv_group_matrix *m, spmv_op op, double *extreme)
 {
     spmv_status st = SPMV_OK;
-    const struct spmv_group_solver *const g = self;
     const double sign = op == SPMV_MIN ? -1 : 1;
     double own = -sign * INFINITY;
-    TRY(spmv_group_agree(g->m->group, own_extreme(g->m, op, &own)));
+    TRY(spmv_group_agree(m->group, own_extreme(m, op, &own)));
     own *= sign;
-    TRY(group_largest(g->m, &own));
+    TRY(group_largest(m, &own));
     *extreme = sign * own;
 done:
     return st;
+}
+
+static spmv_status find_extreme(void *self, spmv_op op, double *extreme)
+{
+    return group_find_extreme(((const struct spmv_group_solver *)self)->m, op, extreme);
 }
 
 static spmv_status make_negative(void *self, spmv_plan **plan)

@@ -306,7 +306,7 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
  *             depend on the number of ranks. NULL or "auto": that which is
  *             chosen without ranks, by the same facts, except factors; the first one after it, if it cannot
  *             be made. spmv_preconditioner_describe tells which, and why. With the option general: one for
- *             gmres and bicgstab; "amg" then needs a positive diagonal.
+ *             gmres and bicgstab.
  *   *precond  release it with spmv_preconditioner_destroy before the matrix
  *
  * Errors: SPMV_ERROR_NOT_SQUARE; SPMV_ERROR_NOT_POSITIVE (a diagonal entry is not positive; the

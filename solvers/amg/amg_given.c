@@ -37,9 +37,11 @@ static spmv_status check_given(struct amg *amg, bool *sorted, bool *valid)
     spmv_status st = SPMV_OK;
     int64_t first = 0;
     TRY(find_verdict(amg, 1, &first));
-    amg->negative = amg->any && first == 1; /* row 0 */
-    if (amg->negative)
-        TRY(find_verdict(amg, -1, &first));
+    if (amg->ranks == NULL) {                   /* else it is known */
+        amg->negative = amg->any && first == 1; /* row 0 */
+        if (amg->negative)
+            TRY(find_verdict(amg, -1, &first));
+    }
     *sorted = first == INT64_MAX || first % 4 != 2;
     *valid = first == INT64_MAX || !*sorted;
     amg->negative = amg->negative && *valid;

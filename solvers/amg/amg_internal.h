@@ -266,8 +266,8 @@ spmv_status amg_transpose_ranks(struct amg *amg, struct amg_level *l);
 spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
                              const int32_t *needed, int64_t needs, struct amg_pool *work, struct amg_csr *others);
 
-/* amg->given = the rows of the plan; the first level. */
-spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan);
+/* amg->given = the rows of the plan; any: the matrix need not be symmetric. The first level. */
+spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan, bool any);
 spmv_status amg_begin_ranks(struct amg *amg);
 
 /* Whether nodes of so many rows are possible: those of the group's matrix, or parts of them. */

@@ -296,7 +296,31 @@ done:
     return st;
 }
 
-spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan)
+/* amg->negative, if the matrix need not be symmetric: all diagonal entries are. */
+static spmv_status find_sign(struct amg *amg, const struct rank_halo *h)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const spmv_csr *const a = &amg->given;
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    const int64_t size = (int64_t)spmv_type_size(type);
+    void *diagonal = NULL;
+    union real most = {0};
+    double largest = -HUGE_VAL;
+    TRY(amg_alloc(&work, a->rows * size, &diagonal));
+    TRY(spmv_matrix_diagonal(amg->ctx, a, diagonal));
+    if (h->own > 0) {
+        TRY(amg_reduce(amg, &work, SPMV_MAX, type, (char *)diagonal + h->room * size, h->own, &most));
+        largest = real_at(type, &most, 0);
+    }
+    TRY(amg_largest_of_ranks(amg, &largest, 1));
+    amg->negative = largest < 0;
+done:
+    amg_release(&work);
+    return st;
+}
+
+spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan, bool any)
 {
     spmv_status st = SPMV_OK;
     const struct rank_halo h = {.room = plan->ranks->before, .own = plan->a.rows, .after = plan->ranks->after};
@@ -313,6 +337,8 @@ spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan)
     amg->given.rows = amg->given.cols = h.room + h.own + h.after;
     amg->given.row_ptr = offsets;
     amg->given.row_ptr_bits = 64;
+    if (any)
+        TRY(find_sign(amg, first.halo));
 done:
     amg_release(&work);
     return st;

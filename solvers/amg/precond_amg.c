@@ -226,7 +226,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     amg->ctx = m->ctx;
     amg->pool.ctx = amg->lasting.ctx = m->ctx;
     if (source->options->plan != NULL && source->options->plan->ranks != NULL)
-        TRY(amg_take_rows_of_rank(amg, source->options->plan));
+        TRY(amg_take_rows_of_rank(amg, source->options->plan, source->options->general != 0));
     m->together = amg->ranks != NULL;
     TRY(amg_take_coordinates(amg, &modes, &o));
     TRY(check_options(amg, &o, source->a->val != NULL));

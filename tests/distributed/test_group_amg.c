@@ -26,10 +26,10 @@ static const struct system {
     int64_t coarse;   /* a larger second level has parts on ranks too */
     const char *says; /* of the hierarchy */
     const char *exchange;
-    int block;                                 /* 0: found */
-    const char *vectors;                       /* near the null space */
-    bool unsorted;                             /* columns descend in some rows */
-    enum { SYMMETRIC, GENERAL, ONE_WAY } kind; /* the last: some entries have none across the diagonal */
+    int block;                                           /* 0: found */
+    const char *vectors;                                 /* near the null space */
+    bool unsorted;                                       /* columns descend in some rows */
+    enum { SYMMETRIC, GENERAL, ONE_WAY, NEGATIVE } kind; /* ONE_WAY: some entries have none across the diagonal */
 } systems[] = {
 #ifdef HOST_CUDA
     {"poisson3d:9", SPMV_F64, 0, "rows in f32", "peer", 0, NULL, false, SYMMETRIC},
@@ -50,6 +50,8 @@ static const struct system {
     {"convdiff2d:120,3", SPMV_F64, 4096, "not symmetric", NULL, 0, NULL, false, GENERAL},
     {"convdiff3d:19,3", SPMV_F64, 0, "not symmetric", NULL, 0, NULL, true, ONE_WAY},
     {"convdiff2d:110,3", SPMV_F32, 4096, "not symmetric", NULL, 0, NULL, false, ONE_WAY},
+    {"convdiff2d:70,3", SPMV_F64, 0, "not symmetric", NULL, 0, NULL, false, NEGATIVE},
+    {"convdiff2d:68,3", SPMV_F32, 0, "not symmetric", NULL, 0, NULL, false, NEGATIVE},
 #endif
 };
 enum { SYSTEMS = sizeof systems / sizeof *systems };
@@ -360,6 +362,12 @@ static void cut_rows(spmv_csr *a)
     a->nnz = kept;
 }
 
+static void negate(const spmv_csr *a)
+{
+    for (int64_t k = 0; k < a->nnz; k++)
+        real_set(a->type, (void *)(uintptr_t)a->val, k, -real_at(a->type, a->val, k));
+}
+
 static void same_hierarchy(void **state)
 {
     (void)state;
@@ -369,6 +377,8 @@ static void same_hierarchy(void **state)
         struct outcome alone, one, several;
         if (systems[s].kind == ONE_WAY)
             cut_rows(&a);
+        if (systems[s].kind == NEGATIVE)
+            negate(&a);
         if (systems[s].unsorted)
             turn_rows(&a);
         struct run run = {.system = &systems[s], .a = &a, .outcome = &alone};
