@@ -619,16 +619,22 @@ bool precond_is_of_ranks(const char *name)
     return false;
 }
 
-/* Several ranks: the first that they make together, of the choice, its rival and its spare; then the next. */
+/* Several ranks: of the choice, its rival and its spare the first that they make together, then the next. For those
+ * that are left out jacobi comes last. */
 static void leave_out_factors(struct precond_choice *choice)
 {
-    const char *const names[] = {choice->name, choice->rival, choice->spare};
+    enum { MOST = 4 };
+    const char *const names[MOST] = {choice->name, choice->rival, choice->spare, "jacobi"};
     const char *left[2] = {NULL, NULL};
+    bool factors = false;
     int count = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names && count < 2; i++)
-        if (names[i] != NULL && precond_is_of_ranks(names[i]) && (count == 0 || strcmp(names[i], left[0]) != 0))
+    for (int i = 0; i < MOST && count < 2; i++) {
+        const bool is_left = names[i] != NULL && precond_is_of_ranks(names[i]);
+        factors = factors || (names[i] != NULL && !is_left);
+        if (is_left && (i + 1 < MOST || factors) && (count == 0 || strcmp(names[i], left[0]) != 0))
             left[count++] = names[i];
-    choice->name = count > 0 ? left[0] : "jacobi";
+    }
+    choice->name = left[0];
     choice->rival = choice->spare = left[1];
     if (choice->name != names[0])
         snprintf(choice->why, sizeof choice->why, "ranks have no %s; without it, %s is next", names[0], choice->name);
