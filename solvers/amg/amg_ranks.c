@@ -330,15 +330,15 @@ spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan, bool a
     amg->ranks = plan->ranks;
     amg->tools = plan->ranks->tools;
     amg->given = plan->a;
-    if (ranks_of(amg) == 1)
-        return SPMV_OK;
-    TRY(take_offsets(amg, &plan->a, &work, &own));
-    TRY(extend_offsets(amg, &h, own, plan->a.nnz, &amg->lasting, &offsets));
-    amg->given.rows = amg->given.cols = h.room + h.own + h.after;
-    amg->given.row_ptr = offsets;
-    amg->given.row_ptr_bits = 64;
+    if (ranks_of(amg) > 1) {
+        TRY(take_offsets(amg, &plan->a, &work, &own));
+        TRY(extend_offsets(amg, &h, own, plan->a.nnz, &amg->lasting, &offsets));
+        amg->given.rows = amg->given.cols = h.room + h.own + h.after;
+        amg->given.row_ptr = offsets;
+        amg->given.row_ptr_bits = 64;
+    }
     if (any)
-        TRY(find_sign(amg, first.halo));
+        TRY(find_sign(amg, &h));
 done:
     amg_release(&work);
     return st;
