@@ -136,16 +136,6 @@ done:
     return st;
 }
 
-/* Whether the preconditioner needs no more of the block than the diagonal. */
-static bool needs_diagonal(const char *name)
-{
-    static const char *const names[] = {"none", "jacobi", "chebyshev", "amg"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static spmv_status check_square(const spmv_group_matrix *m)
 {
     if (m->ranks.rows != m->cols)
@@ -191,17 +181,21 @@ static spmv_status create_named(spmv_group_matrix *m, enum precond_for purpose, 
     spmv_preconditioner_options o = *options;
     const bool together = strcmp(name, "chebyshev") == 0 || strcmp(name, "amg") == 0;
     const bool complex = type_is_complex(m->type);
+    double largest = 0;
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && strcmp(name, "amg") == 0 && !complex) /* then all may be negative */
+        TRY(group_find_extreme(m, SPMV_MAX, &largest));
     o.type = type_part(m->type);
     o.plan = together ? m->plan : NULL;
+    o.general = purpose == PRECOND_FOR_UNSYMMETRIC;
     if (complex && together)
         st = context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                           "preconditioner %s: not of complex matrices on ranks: take jacobi, or one of each rank's own "
                           "block such as ilu0",
                           name);
     if (st == SPMV_OK)
-        st = group_square_make(m, needs_diagonal(name), &b);
+        st = group_square_make(m, precond_is_of_ranks(name), &b); /* these need only the diagonal of it */
     if (st == SPMV_OK && !complex && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name) &&
-        (together || purpose != PRECOND_FOR_UNSYMMETRIC))
+        (together || purpose != PRECOND_FOR_UNSYMMETRIC) && !(largest < 0))
         st = check_diagonal(m, &b, name);
     if (st == SPMV_OK && !together)
         st = create_of_block(m, purpose, name, &b.view, &o, precond);
@@ -228,14 +222,16 @@ static spmv_status create_first(spmv_group_matrix *m, enum precond_for purpose, 
     } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, choice));
     if (st == SPMV_OK) {
         snprintf((*precond)->why, sizeof(*precond)->why, "%s", choice->why);
+        if (!choice->replaced)
+            precond_take_choice(*precond, choice);
         m->ctx->error[0] = '\0'; /* what it fell back from is no failure */
     }
     return st;
 }
 
 /* The kind that is chosen without ranks, by the same facts. */
-static spmv_status create_chosen(spmv_group_matrix *m, const spmv_preconditioner_options *options,
-                                 spmv_preconditioner **precond)
+static spmv_status create_chosen(spmv_group_matrix *m, enum precond_for purpose,
+                                 const spmv_preconditioner_options *options, spmv_preconditioner **precond)
 {
     spmv_status st = SPMV_OK;
     struct group_facts facts;
@@ -247,8 +243,8 @@ static spmv_status create_chosen(spmv_group_matrix *m, const spmv_preconditioner
     whole.look = facts.look;
     source.bad = facts.bad;
     source.bad_value = facts.bad_value;
-    TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, &source, &choice));
-    st = create_first(m, PRECOND_FOR_CG, &choice, options, precond);
+    TRY(precond_choose(m->ctx, purpose, &source, &choice));
+    st = create_first(m, purpose, &choice, options, precond);
 done:
     return st;
 }
@@ -267,10 +263,7 @@ static spmv_status create_simple(spmv_group_matrix *m, enum precond_for purpose,
 /* The options that ranks support. */
 static spmv_status check_options(const spmv_group_matrix *m, const spmv_preconditioner_options *o)
 {
-    const char *const refused = o->plan != NULL         ? "plan"
-                                : o->update_values != 0 ? "update_values"
-                                : o->general != 0       ? "general"
-                                                        : NULL;
+    const char *const refused = o->plan != NULL ? "plan" : o->update_values != 0 ? "update_values" : NULL;
     return refused == NULL
                ? SPMV_OK
                : context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
@@ -281,8 +274,9 @@ static spmv_status check_options(const spmv_group_matrix *m, const spmv_precondi
 static uint64_t numbers_of_options(const spmv_preconditioner_options *o)
 {
     const char *const smoother = o->smoother != NULL ? o->smoother : "";
-    const double numbers[] = {o->block, o->degree,   o->steps, o->lowest,     o->highest,        o->shift,     o->drop,
-                              o->fill,  o->strength, o->type,  o->near_nulls, o->near_null_type, o->dimensions};
+    const double numbers[] = {o->block,      o->degree,         o->steps,      o->lowest,   o->highest,
+                              o->shift,      o->drop,           o->fill,       o->strength, o->type,
+                              o->near_nulls, o->near_null_type, o->dimensions, o->general};
     return group_mix(group_mix(0, numbers, sizeof numbers), smoother, strlen(smoother));
 }
 
@@ -299,10 +293,12 @@ spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, c
         st = check_options(m, &o);
     TRY(group_agree_on(m->group, st, "other options of a preconditioner", numbers_of_options(&o)));
     m->group->settled = false;
+    if (purpose == PRECOND_FOR_CG && o.general != 0)
+        purpose = PRECOND_FOR_UNSYMMETRIC;
     if (!choice_is_auto(name))
         st = create_named(m, purpose, name, &o, precond);
-    else if (purpose == PRECOND_FOR_CG && !type_is_complex(m->type))
-        st = create_chosen(m, &o, precond);
+    else if (purpose != PRECOND_FOR_MINRES && !type_is_complex(m->type))
+        st = create_chosen(m, purpose, &o, precond);
     else
         st = create_simple(m, purpose, &o, precond);
 done:

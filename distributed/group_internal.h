@@ -120,6 +120,15 @@ struct group_own_rows {
 spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_own_rows *rows);
 void group_own_rows_release(struct group_own_rows *rows);
 
+/* Together: the smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of a real matrix (group_solver.c). */
+spmv_status group_find_extreme(spmv_group_matrix *m, spmv_op op, double *extreme);
+
+/* Together: a matrix with the options of another one (group_solver.c). */
+spmv_status group_matrix_like(spmv_group_matrix *m, const spmv_csr *own, spmv_group_matrix **made);
+
+/* Together: R A C (group_scaled.c). row, col: own rows numbers each, the exponents of own rows and columns. */
+spmv_status group_matrix_scale(spmv_group_matrix *m, int *row, int *col, spmv_group_matrix **made);
+
 /* The callback of rank 0, and each rank's function that cancels: all ranks learn what they return, so
  * all stop after the same iteration. */
 struct group_callback {

@@ -187,7 +187,7 @@ static spmv_status count_all(spmv_group_matrix *m, const struct rank_rows *rows)
 {
     spmv_status st = SPMV_OK;
     const int ranks = ranks_of(m);
-    const int64_t own[] = {rows->rows, rows->nnz};
+    const int64_t own[] = {rows->rows, rows->nnz - rows->others};
     int64_t *all = NULL;
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof own, what, (void **)&all));
     TRY(group_gather_equal(m->group, own, all, sizeof own));

@@ -17,8 +17,10 @@ static const char *const what = "a solver of a group";
 
 struct spmv_group_solver {
     spmv_group_matrix *m;
-    spmv_group_matrix *negative; /* -A; NULL: not made yet */
-    spmv_cg_fn on_iteration;     /* of the caller */
+    bool owns;                        /* m */
+    spmv_group_matrix *negative;      /* -A; NULL: not made yet */
+    struct spmv_group_solver *scaled; /* of R A C, whose solver another one owns; NULL: not made yet */
+    spmv_cg_fn on_iteration;          /* of the caller */
     void *user;
     struct group_callback callback; /* of the present solve */
     struct solver_ranks ranks;
@@ -64,8 +66,7 @@ done:
     return st;
 }
 
-/* A matrix with the options of another one. */
-static spmv_status make_like(spmv_group_matrix *m, const spmv_csr *own, spmv_group_matrix **made)
+spmv_status group_matrix_like(spmv_group_matrix *m, const spmv_csr *own, spmv_group_matrix **made)
 {
     spmv_group_matrix_options o;
     spmv_group_matrix_options_init(&o, sizeof o);
@@ -87,15 +88,27 @@ static spmv_status agree(void *self, spmv_status status)
  * time than the iterations of a weaker one; up to the second number, also where others have failed. */
 enum { SMALL_WHOLE = 1 << 18, MOST_WHOLE = 1 << 23 };
 
+/* Whether each rank makes the one of this name that was chosen, of the whole matrix. */
+static bool makes_whole(const spmv_group_matrix *m, enum precond_for purpose, const char *name)
+{
+    const int64_t work = m->ranks.rows + m->ranks.nnz;
+    if (purpose != PRECOND_FOR_UNSYMMETRIC)
+        return false;
+    return choice_is_auto(name) ? work <= SMALL_WHOLE : !precond_is_of_ranks(name) && work <= MOST_WHOLE;
+}
+
+static bool can_make(void *self, enum precond_for purpose, const char *name)
+{
+    const struct spmv_group_solver *const g = self;
+    return precond_is_of_ranks(name) || makes_whole(g->m, purpose, name);
+}
+
 static spmv_status make_precond(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
                                 const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
     const struct spmv_group_solver *const g = self;
     spmv_group_matrix *const m = negative ? g->negative : g->m;
-    const int64_t work = m->ranks.rows + m->ranks.nnz;
-    const bool any = choice_is_auto(name);
-    const bool whole = purpose == PRECOND_FOR_UNSYMMETRIC && chosen && options->near_nulls == 0 &&
-                       options->dimensions == 0 && work <= (any ? SMALL_WHOLE : MOST_WHOLE);
+    const bool whole = chosen && options->near_nulls == 0 && options->dimensions == 0 && makes_whole(m, purpose, name);
     m->group->settled = false;
     const spmv_status st = whole ? group_precond_whole(m, purpose, name, options, made)
                                  : group_precond_make(m, purpose, name, options, made);
@@ -136,18 +149,22 @@ done:
     return st;
 }
 
-static spmv_status find_extreme(void *self, spmv_op op, double *extreme)
+spmv_status group_find_extreme(spmv_group_matrix *m, spmv_op op, double *extreme)
 {
     spmv_status st = SPMV_OK;
-    const struct spmv_group_solver *const g = self;
     const double sign = op == SPMV_MIN ? -1 : 1;
     double own = -sign * INFINITY;
-    TRY(spmv_group_agree(g->m->group, own_extreme(g->m, op, &own)));
+    TRY(spmv_group_agree(m->group, own_extreme(m, op, &own)));
     own *= sign;
-    TRY(group_largest(g->m, &own));
+    TRY(group_largest(m, &own));
     *extreme = sign * own;
 done:
     return st;
+}
+
+static spmv_status find_extreme(void *self, spmv_op op, double *extreme)
+{
+    return group_find_extreme(((const struct spmv_group_solver *)self)->m, op, extreme);
 }
 
 static spmv_status make_negative(void *self, spmv_plan **plan)
@@ -157,12 +174,41 @@ static spmv_status make_negative(void *self, spmv_plan **plan)
     struct group_own_rows rows = {.col = NULL};
     if (g->negative == NULL) {
         TRY(spmv_group_agree(g->m->group, group_take_rows(g->m, true, &rows)));
-        TRY(make_like(g->m, &rows.view, &g->negative));
+        TRY(group_matrix_like(g->m, &rows.view, &g->negative));
     }
     *plan = g->negative->plan;
 done:
     group_own_rows_release(&rows);
     return st;
+}
+
+static struct solver_ranks functions_of(struct spmv_group_solver *g);
+
+static spmv_status make_scaled(void *self, int *row, int *col, struct scaled_part *part)
+{
+    spmv_status st = SPMV_OK;
+    struct spmv_group_solver *const g = self;
+    spmv_group_solver_destroy(g->scaled); /* of corrections that could not be made */
+    g->scaled = NULL;
+    TRY(spmv_group_agree(g->m->group, host_alloc(g->m->ctx, sizeof *g->scaled, what, (void **)&g->scaled)));
+    *g->scaled = (struct spmv_group_solver){.m = NULL};
+    TRY(group_matrix_scale(g->m, row, col, &g->scaled->m));
+    g->scaled->ranks = functions_of(g->scaled);
+    g->scaled->owns = true;
+    *part = (struct scaled_part){g->scaled->m->plan, &g->scaled->ranks, g->scaled->m->x};
+done:
+    return st;
+}
+
+static struct solver_ranks functions_of(struct spmv_group_solver *g)
+{
+    return (struct solver_ranks){.self = g,
+                                 .agree = agree,
+                                 .has = can_make,
+                                 .precond = make_precond,
+                                 .extreme = find_extreme,
+                                 .negative = make_negative,
+                                 .scaled = make_scaled};
 }
 
 /* ------------------------------------------------------------- the functions */
@@ -206,8 +252,7 @@ static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *optio
     if (g != NULL)
         *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user};
     TRY(group_agree_on(m->group, ready, "other options of a solver", numbers_of(&o)));
-    g->ranks = (struct solver_ranks){
-        .self = g, .agree = agree, .precond = make_precond, .extreme = find_extreme, .negative = make_negative};
+    g->ranks = functions_of(g);
     o.on_iteration = tell;
     o.user = g;
     TRY(solver_create_for_rank(m->plan, &g->ranks, &o, &g->solver));
@@ -238,7 +283,10 @@ void spmv_group_solver_destroy(spmv_group_solver *g)
     if (g == NULL)
         return;
     spmv_solver_destroy(g->solver);
+    spmv_group_solver_destroy(g->scaled);
     spmv_group_matrix_destroy(g->negative);
+    if (g->owns)
+        spmv_group_matrix_destroy(g->m);
     host_free(g);
 }
 
@@ -300,7 +348,7 @@ static spmv_status transpose(spmv_group_matrix *m, spmv_group_matrix **made)
     turned = csr_of(to.rows, m->ranks.rows, to.nnz, to.row_ptr, to.col, to.val, m->own.type, SPMV_MEMORY_CONTEXT);
     TRY(spmv_group_agree(m->group, csr_to_host(ctx, &turned, false, &turned, &here)));
     turned.memory = SPMV_MEMORY_HOST;
-    TRY(make_like(m, &turned, made));
+    TRY(group_matrix_like(m, &turned, made));
 done:
     group_own_rows_release(&rows);
     csr_free_context(ctx, &there);

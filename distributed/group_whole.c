@@ -155,6 +155,7 @@ static spmv_status wrap(spmv_group_matrix *m, struct alike *a, spmv_precondition
     (*made)->seconds = inner->seconds;
     (*made)->levels = inner->levels;
     (*made)->fallen = inner->fallen;
+    (*made)->rival = inner->rival;
     snprintf((*made)->why, sizeof(*made)->why, "%s", inner->why);
     snprintf((*made)->layout, sizeof(*made)->layout, "%s%s%.400s", GROUP_ALIKE, inner->layout[0] != '\0' ? "; " : "",
              inner->layout);

@@ -21,6 +21,8 @@
  * b - A x, measured in the norm that belongs to each row, makes no further progress; x is the best one
  * reached, and a caller who handles that status treats it as it must: an x less accurate than wanted.
  *
+ * Ranks do the same for their rows: exponents are maxima over all ranks, and the corrections a solve together.
+ *
  * Arithmetic: r is computed on the host in f64, so the bits do not depend on threads. Memory of the
  * corrections, while the solver lives: the scaled values, a plan and a preconditioner for them.
  *
@@ -44,11 +46,14 @@ struct scaled_system {
     void *near_null;     /* C^-1 times the vectors of the caller, in the context's memory */
     int64_t near_null_bytes;
     spmv_matrix *copy;  /* of A in host memory, where the context's memory is another */
-    spmv_csr a;         /* A in host memory */
-    int *row, *col;     /* exponents of R and C */
+    spmv_csr a;         /* A in host memory; its columns are places in x */
+    int *row, *col;     /* exponents of R and C, of own rows and columns */
     spmv_type type;     /* of b and x */
+    int64_t before;     /* elements of other ranks in front of the own ones in x; */
+    int64_t places;     /* all of them */
     void *b, *x, *best; /* host memory */
     void *context_r, *context_y;
+    bool borrows_y; /* it belongs to the ranks */
     /* the call of the caller's callbacks */
     const spmv_solver *of;
     const void *start; /* x before the correction, in the context's memory */
@@ -62,7 +67,7 @@ void solver_scaled_destroy(struct scaled_system *c)
         return;
     spmv_context *const ctx = c->of->ctx;
     spmv_solver_destroy(c->solver);
-    void *const memory[] = {c->val, c->near_null, c->context_r, c->context_y, c->shown};
+    void *const memory[] = {c->val, c->near_null, c->context_r, c->borrows_y ? NULL : c->context_y, c->shown};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(ctx, memory[i]);
     spmv_matrix_destroy(c->copy);
@@ -122,7 +127,7 @@ static spmv_status find_exponents(spmv_context *ctx, struct scaled_system *c)
             }
     }
     m.ptr[n] = at;
-    TRY(prepare_equilibrate(ctx, &m, row, row + n));
+    TRY(prepare_equilibrate(ctx, &m, NULL, row, row + n));
     for (int64_t i = 0; i < n; i++) {
         c->row[i] = (int)lrint(row[i]);
         c->col[i] = (int)lrint(row[n + i]);
@@ -217,41 +222,84 @@ done:
 
 /* ------------------------------------------------------------- making it */
 
-static spmv_status make(spmv_solver *s, spmv_type type, struct scaled_system *c)
+/* The host's copy of A, and the arrays. */
+static spmv_status open(spmv_solver *s, struct scaled_system *c)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = s->ctx;
-    const int64_t n = s->a.rows, bytes = n * (int64_t)spmv_type_size(type);
-    spmv_solver_options o = s->options;
-    spmv_preconditioner_options precond = s->precond_options;
-    spmv_csr scaled = s->a;
-    c->of = s;
-    c->type = type;
+    const struct plan_ranks *const ranks = s->plan->ranks;
+    const int64_t n = s->a.rows, size = (int64_t)spmv_type_size(c->type), bytes = max_i64(1, n * size);
     c->a = s->a;
+    c->before = s->ranks != NULL ? ranks->before : 0;
+    c->places = n + c->before + (s->ranks != NULL ? ranks->after : 0);
     if (csr_on_device(ctx, &s->a)) {
         TRY(spmv_matrix_copy(ctx, &s->a, SPMV_MEMORY_HOST, &c->copy));
         spmv_matrix_view(c->copy, &c->a);
     }
-    TRY(host_alloc(ctx, n * (int64_t)sizeof *c->row, "scale factors", (void **)&c->row));
-    TRY(host_alloc(ctx, n * (int64_t)sizeof *c->col, "scale factors", (void **)&c->col));
+    TRY(host_alloc(ctx, max_i64(1, n) * (int64_t)sizeof *c->row, "scale factors", (void **)&c->row));
+    TRY(host_alloc(ctx, max_i64(1, n) * (int64_t)sizeof *c->col, "scale factors", (void **)&c->col));
     TRY(host_alloc(ctx, bytes, "a right-hand side", &c->b));
-    TRY(host_alloc(ctx, bytes, "a solution", &c->x));
+    TRY(host_alloc(ctx, max_i64(1, c->places * size), "a solution", &c->x));
     TRY(host_alloc(ctx, bytes, "a solution", &c->best));
     TRY(spmv_alloc(ctx, bytes, &c->context_r));
-    TRY(spmv_alloc(ctx, bytes, &c->context_y));
-    if (o.on_iterate != NULL)
+    c->borrows_y = s->ranks != NULL;
+    if (!c->borrows_y)
+        TRY(spmv_alloc(ctx, bytes, &c->context_y));
+    if (s->options.on_iterate != NULL)
         TRY(spmv_alloc(ctx, bytes, &c->shown));
-    TRY(find_exponents(ctx, c));
-    TRY(scale_values(ctx, c));
-    TRY(scale_near_null(ctx, c, &precond));
+done:
+    return st;
+}
+
+/* SPMV_OK if that is the status of all ranks. */
+static spmv_status agree(const spmv_solver *s, spmv_status st)
+{
+    return s->ranks != NULL ? s->ranks->agree(s->ranks->self, st) : st;
+}
+
+/* The exponents, and the solver of R A C. */
+static spmv_status make_solver(spmv_solver *s, struct scaled_system *c, spmv_solver_options *o,
+                               spmv_preconditioner_options *precond)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = s->ctx;
+    struct scaled_part part = {.plan = NULL};
+    spmv_csr scaled = s->a;
+    if (s->ranks != NULL) {
+        TRY(s->ranks->scaled(s->ranks->self, c->row, c->col, &part));
+        c->context_y = part.x;
+    } else {
+        TRY(find_exponents(ctx, c));
+        TRY(scale_values(ctx, c));
+    }
+    TRY(agree(s, scale_near_null(ctx, c, precond)));
+    precond->near_null = c->near_null;
+    if (s->ranks != NULL) { /* modes of coordinates would have to be scaled too */
+        precond->coordinates = NULL;
+        precond->dimensions = 0;
+        return solver_create_for_rank(part.plan, part.ranks, o, &c->solver);
+    }
     scaled.val = c->val;
-    scaled.type = type;
-    precond.near_null = c->near_null;
+    scaled.type = c->type;
+    st = spmv_solver_create(ctx, &scaled, o, &c->solver);
+done:
+    return st;
+}
+
+static spmv_status make(spmv_solver *s, spmv_type type, struct scaled_system *c)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver_options o = s->options;
+    spmv_preconditioner_options precond = s->precond_options;
+    c->of = s;
+    c->type = type;
+    TRY(agree(s, open(s, c)));
     precond.update_values = 0;
     o.solver = s->free ? NULL : s->solver->name;
     o.precond_options = &precond;
     o.own_precond = NULL; /* it is of A */
     o.precond = s->options.own_precond != NULL ? NULL : o.precond;
+    precond.plan = NULL;
     o.plan = NULL;
     o.type = type;
     o.vectors = 1;
@@ -260,7 +308,7 @@ static spmv_status make(spmv_solver *s, spmv_type type, struct scaled_system *c)
     o.on_iteration = o.on_iteration != NULL ? on_iteration : NULL;
     o.on_iterate = o.on_iterate != NULL ? on_iterate : NULL;
     o.user = c;
-    TRY(spmv_solver_create(ctx, &scaled, &o, &c->solver));
+    TRY(make_solver(s, c, &o, &precond));
     c->solver->corrects = true;
 done:
     return st;
@@ -287,15 +335,16 @@ static spmv_status need_scaled(spmv_solver *s, spmv_type type)
 
 /* ------------------------------------------------------------- corrections */
 
-/* c->b = R (b - A x), 0 in rows that hold to the rounding of x and of the sum. Returns its norm. */
-static double scaled_residual(struct scaled_system *c, const void *b)
+/* Rows first ... last - 1 of c->b = R (b - A x), 0 in rows that hold to the rounding of x and of the sum. Returns
+ * the square of its norm, which does not leave this range. */
+static long double scaled_rows(struct scaled_system *c, const void *b, int64_t first, int64_t last)
 {
     const spmv_csr *const a = &c->a;
     const spmv_type part = type_part(c->type), from = type_part(a->type);
     const int parts = type_parts(c->type);
     const double unit = real_limits_of(part).roundoff;
-    long double square = 0; /* squares do not leave its range */
-    for (int64_t i = 0; i < a->rows; i++) {
+    long double square = 0;
+    for (int64_t i = first; i < last; i++) {
         const int64_t begin = row_first(a, i), end = row_first(a, i + 1);
         double r[2] = {0, 0}, terms = 0;
         for (int p = 0; p < parts; p++) {
@@ -322,7 +371,52 @@ static double scaled_residual(struct scaled_system *c, const void *b)
             square += (long double)scaled * scaled;
         }
     }
-    return (double)sqrtl(square);
+    return square;
+}
+
+/* Sets c->b. *norm: of it; over ranks a sum over chunks, which does not depend on their number. */
+static spmv_status scaled_residual(struct scaled_system *c, const void *b, double *norm)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_solver *const s = c->of;
+    double *parts = NULL, square = 0;
+    if (s->ranks == NULL) {
+        *norm = (double)sqrtl(scaled_rows(c, b, 0, c->a.rows));
+        return SPMV_OK;
+    }
+    const struct plan_ranks *const ranks = s->plan->ranks;
+    st = host_alloc(s->ctx, max_i64(1, ranks->chunks) * (int64_t)sizeof *parts, "a residual", (void **)&parts);
+    TRY(agree(s, st));
+    for (int64_t k = 0; k < ranks->chunks; k++)
+        parts[k] = (double)scaled_rows(c, b, ranks->chunk[k], ranks->chunk[k + 1]);
+    TRY(ranks->sum(ranks->self, SPMV_F64, parts, ranks->chunks, 1, &square));
+    *norm = sqrt(square);
+done:
+    host_free(parts);
+    return st;
+}
+
+/* The own elements of c->x. */
+static void *own_x(const struct scaled_system *c)
+{
+    return (char *)c->x + c->before * (int64_t)spmv_type_size(c->type);
+}
+
+/* c->x = x, over ranks with the elements of others. */
+static spmv_status take_x(struct scaled_system *c, void *x)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_solver *const s = c->of;
+    const struct plan_ranks *const ranks = s->plan->ranks;
+    if (s->ranks != NULL) {
+        TRY(ranks->fetch_start(ranks->self, x));
+        TRY(ranks->fetch_finish(ranks->self, x));
+        TRY(spmv_synchronize(s->ctx));
+    }
+    TRY(spmv_download(s->ctx, s->ranks != NULL ? plan_x_of(s->plan, x) : x, c->x,
+                      c->places * (int64_t)spmv_type_size(c->type)));
+done:
+    return st;
 }
 
 /* x = start + C y */
@@ -330,8 +424,23 @@ static void correct(struct scaled_system *c, const void *y)
 {
     const spmv_type part = type_part(c->type);
     const int parts = type_parts(c->type);
+    void *const x = own_x(c);
     for (int64_t i = 0; i < c->a.rows * parts; i++)
-        real_set(part, c->x, i, real_at(part, c->x, i) + ldexp(real_at(part, y, i), c->col[i / parts]));
+        real_set(part, x, i, real_at(part, x, i) + ldexp(real_at(part, y, i), c->col[i / parts]));
+}
+
+/* The backward error, of one right-hand side. Over ranks it may be an upper bound that is small enough. */
+static spmv_status find_error(const spmv_solver *s, spmv_type type, const void *b, void *x, double bound,
+                              struct backward_error *error)
+{
+    spmv_status st = SPMV_OK;
+    double norm_b = 0;
+    if (s->ranks == NULL)
+        return backward_error_find(s->ctx, &s->a, type, 1, b, x, NULL, error);
+    TRY(backward_error_of_ranks(s->plan, b, x, bound, error));
+    TRY(solver_measure(s, s->plan, b, x, &norm_b, &error->norm));
+done:
+    return st;
 }
 
 /* Whether a solve that ended like this has set x. */
@@ -352,14 +461,17 @@ static spmv_status correct_all(spmv_solver *s, const void *b, void *x, spmv_cg_r
     double before = INFINITY;
     bool halved = false;
     void *right = NULL;
-    TRY(host_alloc(ctx, bytes, "a right-hand side", &right));
+    TRY(agree(s, host_alloc(ctx, max_i64(1, bytes), "a right-hand side", &right)));
     TRY(spmv_download(ctx, b, right, bytes));
-    TRY(spmv_download(ctx, x, c->x, bytes));
-    memcpy(c->best, c->x, (size_t)bytes);
+    TRY(take_x(c, x));
+    memcpy(c->best, own_x(c), (size_t)bytes);
     c->start = x;
     for (int k = 0; k < MOST_CORRECTIONS && error->omega > bound && solved != SPMV_CANCELLED; k++) {
         struct backward_error now;
-        const double norm = scaled_residual(c, right);
+        double norm = 0;
+        if (k > 0 && s->ranks != NULL) /* those of others have changed */
+            TRY(take_x(c, x));
+        TRY(scaled_residual(c, right, &norm));
         /* where large rows are far from their rounding, they come first, and omega does not move yet */
         if (k > 0 && !halved && !(norm <= 0.5 * before))
             break;
@@ -374,12 +486,12 @@ static spmv_status correct_all(spmv_solver *s, const void *b, void *x, spmv_cg_r
             TRY(solved);
         TRY(spmv_download(ctx, c->context_y, c->b, bytes));
         correct(c, c->b);
-        TRY(spmv_upload(ctx, c->x, x, bytes));
-        TRY(backward_error_find(ctx, &s->a, c->type, 1, b, x, NULL, &now));
+        TRY(spmv_upload(ctx, own_x(c), x, bytes));
+        TRY(find_error(s, c->type, b, x, bound, &now));
         halved = now.omega <= 0.5 * error->omega;
         if (now.omega < error->omega) {
             *error = now;
-            memcpy(c->best, c->x, (size_t)bytes);
+            memcpy(c->best, own_x(c), (size_t)bytes);
         }
     }
     TRY(spmv_upload(ctx, c->best, x, bytes));
@@ -506,7 +618,7 @@ done:
     return st;
 }
 
-/* Of several ranks: a row that is wrong is a failure. */
+/* Of several ranks. */
 static spmv_status check_on_ranks(spmv_solver *s, const void *b, void *x, spmv_status ended)
 {
     spmv_cg_result *const result = s->results;
@@ -519,9 +631,9 @@ static spmv_status check_on_ranks(spmv_solver *s, const void *b, void *x, spmv_s
     const spmv_status st = backward_error_of_ranks(s->plan, b, x, bound, error);
     if (st != SPMV_OK)
         return st;
-    result->status = ended != SPMV_OK        ? context_fail(s->ctx, ended, "%s", ending)
-                     : error->omega <= bound ? SPMV_OK
-                                             : fail_row(s, error, bound);
+    error->norm = result->true_residual; /* which it stays if no correction helps */
+    result->status = ended != SPMV_OK ? context_fail(s->ctx, ended, "%s", ending)
+                                      : correct_rows(s, s->plan->type, b, x, result, error);
     return result->status;
 }
 

@@ -117,6 +117,9 @@ int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver);
 /* What the solver needs a preconditioner for. */
 enum precond_for solver_purpose(const struct krylov_solver *solver);
 
+/* The sizes of the whole matrix, by which work is counted. */
+spmv_csr solver_sizes(const spmv_solver *s);
+
 /* Makes a preconditioner for the solver from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */
 spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solver, const char *name,
@@ -128,6 +131,10 @@ spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solv
  * the statuses. Returns the first that failed; SPMV_ERROR_STAGNATION: a backward error stays too
  * large. */
 spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended);
+
+/* The norms of b, and of b - A x. */
+spmv_status solver_measure(const spmv_solver *s, spmv_plan *plan, const void *b, void *x, double *norm_b,
+                           double *residual);
 
 /* Releases the scaled system; NULL does nothing. */
 void solver_scaled_destroy(struct scaled_system *scaled);

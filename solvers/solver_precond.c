@@ -163,6 +163,16 @@ enum precond_for solver_purpose(const struct krylov_solver *solver)
                                       : PRECOND_FOR_UNSYMMETRIC;
 }
 
+spmv_csr solver_sizes(const spmv_solver *s)
+{
+    spmv_csr sizes = s->a;
+    if (s->ranks != NULL) {
+        sizes.rows = sizes.cols = s->plan->ranks->rows;
+        sizes.nnz = s->plan->ranks->nnz;
+    }
+    return sizes;
+}
+
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
 static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const spmv_csr *a, bool real,
                              const spmv_preconditioner_options *options, spmv_preconditioner **made)
@@ -269,8 +279,9 @@ spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solv
 {
     const int64_t room = solver_room(s, solver);
     const bool aside = memory_take(room);
+    const spmv_csr sizes = solver_sizes(s);
     if (choice_is_auto(s->options.precond))
-        context_budget(s->ctx, precond_most_work(&s->a));
+        context_budget(s->ctx, precond_most_work(&sizes));
     const spmv_status st = s->ranks != NULL ? make_on_ranks(s, solver_purpose(solver), name, made)
                                             : make_precond(s, solver_purpose(solver), name, made);
     context_budget(s->ctx, 0);

@@ -156,13 +156,25 @@ static const double LOADING = 9000, LAUNCHES = 35;
  * of jacobi. */
 static const double MARGIN = 1.3, IC0_SHARE = 0.35;
 
+/* The solver that takes this preconditioner, where `first` begins. */
+static const struct krylov_solver *solver_with(const struct krylov_solver *first, const char *name)
+{
+    return first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first;
+}
+
 /* What runs against this solver with this preconditioner; NULL: nothing. */
-static const char *rival_of(const struct krylov_solver *solver, const spmv_preconditioner *precond)
+static const char *rival_of(const spmv_solver *s, const struct krylov_solver *solver,
+                            const spmv_preconditioner *precond)
 {
     const char *const spare = precond_spare(precond);
+    const char *rival = NULL;
     if (solver == &krylov_minres)
-        return spare != NULL && strcmp(spare, "ic0") == 0 ? spare : "ilut";
-    return solver == &krylov_cg || solver == &krylov_gmres ? precond_rival(precond) : NULL;
+        rival = spare != NULL && strcmp(spare, "ic0") == 0 ? spare : "ilut";
+    else if (solver == &krylov_cg || solver == &krylov_gmres)
+        rival = precond_rival(precond);
+    if (rival == NULL || s->ranks == NULL)
+        return rival;
+    return s->ranks->has(s->ranks->self, solver_purpose(solver_with(solver, rival)), rival) ? rival : NULL;
 }
 
 /* first: the solver that begins. */
@@ -171,7 +183,8 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
 {
     const spmv_solver *const s = c->s;
     const bool gpu = context_on_device(s->ctx);
-    struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, s->a.rows, s->a.nnz,
+    const spmv_csr sizes = solver_sizes(s);
+    struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, sizes.rows, sizes.nnz,
                                             precond_has_nodes(s->precond) ? PRECOND_NODES : 0);
     const double expected = precond_expected(s->precond);
     if (cost.setup == 0 && expected > 0 && first != &krylov_minres)
@@ -186,11 +199,8 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
     if (gpu && cost.setup == 0 && m != NULL && !precond_is_identity(m) && precond_inverse_diagonal(m) == NULL)
         cost.step += LAUNCHES;
     cost.step *= c->columns;
-    return (struct runner){.name = name,
-                           .solver = first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first,
-                           .precond = precond,
-                           .cost = cost,
-                           .left = INFINITY};
+    return (struct runner){
+        .name = name, .solver = solver_with(first, name), .precond = precond, .cost = cost, .left = INFINITY};
 }
 
 /* As many iterations as this work is, at least some. */
@@ -271,8 +281,8 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
 
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
-    return s->ranks == NULL && !s->settled && precond != NULL && precond == s->precond &&
-           rival_of(solver, precond) != NULL && solver_may_follow(s, SPMV_ERROR_ITERATIONS);
+    return !s->settled && precond != NULL && precond == s->precond && rival_of(s, solver, precond) != NULL &&
+           solver_may_follow(s, SPMV_ERROR_ITERATIONS);
 }
 
 int64_t solver_iterations(const struct chain *c)
@@ -317,8 +327,9 @@ static bool was_given_up(const struct runner *first, const struct runner *rival)
 static int64_t most_work(const spmv_solver *s, const struct runner *first, const struct runner *rival)
 {
     const double most = isfinite(first->left) ? first->left : 4 * first->spent;
-    const int64_t as_much = (int64_t)fmin(0x1p62, precond_products(&s->a, most));
-    const int64_t work = precond_factor_work(&s->a) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
+    const spmv_csr sizes = solver_sizes(s);
+    const int64_t as_much = (int64_t)fmin(0x1p62, precond_products(&sizes, most));
+    const int64_t work = precond_factor_work(&sizes) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
     if (strcmp(rival->name, "cholesky") == 0)
         return as_much;
     if (was_given_up(first, rival))
@@ -466,8 +477,9 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
 {
     spmv_solver *const s = c->s;
     struct runner runner[2] = {runner_of(c, solver, precond_name(s->precond), &s->precond),
-                               runner_of(c, solver, rival_of(solver, s->precond), &s->rival)};
+                               runner_of(c, solver, rival_of(s, solver, s->precond), &s->rival)};
     struct runner *const first = runner, *const rival = runner + 1, *now = first, *other = rival;
+    const spmv_csr sizes = solver_sizes(s);
     bool stopped = false;
     now->spent = now->cost.setup;
     if (is_by_energy(c, first, rival))
@@ -486,7 +498,7 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     spmv_status made = make_rival(s, first, rival);
     /* again with more work, as long as the first one makes no progress */
     while (made == SPMV_ERROR_LIMIT && was_given_up(first, rival) &&
-           most_work(s, first, rival) < precond_most_work(&s->a) && solver_iterations(c) < c->most) {
+           most_work(s, first, rival) < precond_most_work(&sizes) && solver_iterations(c) < c->most) {
         st = turn(c, first, first->spent, most, &stopped);
         if (!stopped)
             return st;

@@ -12,12 +12,24 @@
 #include "product/plan_internal.h"
 #include "solvers/precond/precond_internal.h"
 
+struct solver_ranks;
+
+/* This rank's part of another matrix: its plan, what a solver of it asks, and a vector with room for its x. */
+struct scaled_part {
+    spmv_plan *plan;
+    const struct solver_ranks *ranks;
+    void *x;
+};
+
 /* All functions are called together, and fail on all ranks. */
 struct solver_ranks {
     void *self;
 
     /* SPMV_OK if that is the status of all ranks. Each has its own message, or that of the one that failed. */
     spmv_status (*agree)(void *self, spmv_status status);
+
+    /* Whether "auto" may take this one. Not together. */
+    bool (*has)(void *self, enum precond_for purpose, const char *name);
 
     /* Makes the preconditioner of this name, or for "auto" one for the purpose. negative: of -A. chosen: the
      * caller has not named it. */
@@ -29,6 +41,10 @@ struct solver_ranks {
 
     /* A plan for -A, whose vectors have the same room. It belongs to self. */
     spmv_status (*negative)(void *self, spmv_plan **plan);
+
+    /* R A C, in the type of the vectors: powers of two that make the largest entry of each row and column about 1. row,
+     * col: their exponents of own rows and columns. It belongs to self, and the next one replaces it. */
+    spmv_status (*scaled)(void *self, int *row, int *col, struct scaled_part *part);
 };
 
 /* As spmv_solver_create, of a plan for the rows of one rank. Several right-hand sides, inner iterations, the

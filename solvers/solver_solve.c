@@ -156,13 +156,13 @@ static spmv_status run_all(struct chain *c)
 
 /* ------------------------------------------------------------- a singular matrix */
 
-/* Sets the norms of b, and of b - A x for this x. */
-static spmv_status measure(const struct chain *c, const void *b, double *norm_b, double *residual)
+spmv_status solver_measure(const spmv_solver *s, spmv_plan *plan, const void *b, void *x, double *norm_b,
+                           double *residual)
 {
     spmv_status st = SPMV_OK;
-    struct krylov k = {
-        .call = "spmv_solver_solve", .ctx = c->s->ctx, .plan = c->plan, .b = b, .x = c->x, .result = c->result};
-    TRY(spmv_plan_describe(c->plan, &k.info, sizeof k.info));
+    spmv_cg_result none = not_begun;
+    struct krylov k = {.call = "spmv_solver_solve", .ctx = s->ctx, .plan = plan, .b = b, .x = x, .result = &none};
+    TRY(spmv_plan_describe(plan, &k.info, sizeof k.info));
     TRY(krylov_open(&k));
     TRY(krylov_norms(&k, b, norm_b));
     TRY(krylov_residual(&k, k.q));
@@ -187,7 +187,7 @@ static spmv_status judge_whole(const struct chain *c, const void *b, double part
     spmv_cg_result *const r = c->result;
     if (st != SPMV_OK && spmv_status_class(st) < 7)
         return st;
-    const spmv_status measured = measure(c, b, &r->norm_b, &r->true_residual);
+    const spmv_status measured = solver_measure(c->s, c->plan, b, c->x, &r->norm_b, &r->true_residual);
     if (measured != SPMV_OK)
         return measured;
     r->tolerance = tolerance;

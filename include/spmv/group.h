@@ -305,7 +305,8 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
  *             of each rank's own rows and columns (block Jacobi over ranks): iterations and bits
  *             depend on the number of ranks. NULL or "auto": that which is
  *             chosen without ranks, by the same facts, except factors; the first one after it, if it cannot
- *             be made. spmv_preconditioner_describe tells which, and why.
+ *             be made. spmv_preconditioner_describe tells which, and why. With the option general: one for
+ *             gmres and bicgstab.
  *   *precond  release it with spmv_preconditioner_destroy before the matrix
  *
  * Errors: SPMV_ERROR_NOT_SQUARE; SPMV_ERROR_NOT_POSITIVE (a diagonal entry is not positive; the
@@ -318,7 +319,7 @@ SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix,
  * spmv_preconditioner_create. near_null: own_rows times near_nulls elements. coordinates: of the nodes
  * of own rows, nodes is their number; dimensions is the same on all ranks. block of amg: 1, or a divisor
  * of the rows of a node of the group's matrix (spmv_group_matrix_options). plan must be NULL,
- * update_values and general are not supported (SPMV_ERROR_UNSUPPORTED). NULL: defaults. */
+ * update_values is not supported (SPMV_ERROR_UNSUPPORTED). NULL: defaults. */
 SPMV_API spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *matrix, const char *name,
                                                            const spmv_preconditioner_options *options,
                                                            spmv_preconditioner **precond);
@@ -358,11 +359,10 @@ typedef struct spmv_group_solver spmv_group_solver;
  *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
  *
  * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole
- * matrix, and others follow one that fails. What differs: no dense factor of small systems, no races
- * between preconditioners, no null vectors of singular matrices, no correction of rows of very
- * different sizes: their backward error is a failure, SPMV_ERROR_STAGNATION. For gmres and bicgstab
- * the preconditioner "auto" is the same as without ranks for small matrices, of which each rank makes
- * it, else "jacobi"; so is ilut, which follows others that fail, else of each rank's block
+ * matrix, and others follow one that fails; preconditioners race, and rows of very different sizes are
+ * corrected. What differs: no dense factor of small systems, no null vectors of singular matrices. For gmres
+ * and bicgstab the preconditioner "auto" is the same as without ranks for small matrices, of which each rank
+ * makes it, else "amg" or "jacobi"; so is ilut, which follows others that fail, else of each rank's block
  * (docs/distributed.md).
  *
  * Bits do not depend on the number of ranks where those of products, dot products and of the

@@ -86,7 +86,7 @@ static spmv_status find_dependence(const struct amg *amg, struct amg_level *l)
         if (l->strongest_t == NULL)
             TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest_t));
         const struct amg_dependence other = transposed(graph, l->strongest_t);
-        TRY(run_dependence(amg, &other, l->rows));
+        TRY(run_dependence(amg, &other, l->rows)); /* only own rows look at theirs */
     }
 done:
     return st;
@@ -134,15 +134,16 @@ static spmv_status find_coarse_near(const struct amg *amg, const struct amg_leve
                                     struct amg_dependence graph, struct amg_interpolation *s)
 {
     spmv_status st = SPMV_OK;
+    const spmv_csr *const a = graph.a.col == l->a.col ? &l->a : &l->a_t;
     *s = (struct amg_interpolation){.graph = graph, .aggregate = l->aggregate, .near = graph.a};
     TRY(amg_alloc_vector(amg, work, l->rows, &s->to_coarse));
     TRY(amg_alloc(work, l->rows * 4, (void **)&s->near_count));
-    TRY(amg_alloc(work, l->a.nnz * 4, (void **)&s->near.col));
-    TRY(amg_alloc_vector(amg, work, l->a.nnz, &s->near.val));
+    TRY(amg_alloc(work, a->nnz * 4, (void **)&s->near.col));
+    TRY(amg_alloc_vector(amg, work, a->nnz, &s->near.val));
     TRY(run_coarse_near(amg, s, l->rows));
     TRY(amg_fetch(amg, l, s->near_count, 4));
     TRY(amg_fetch_vector(amg, l, s->to_coarse));
-    TRY(amg_fetch_near(amg, l, work, &s->near));
+    TRY(amg_fetch_near(amg, l, a, work, &s->near));
 done:
     return st;
 }

@@ -140,7 +140,7 @@ static spmv_status apply_ranks(const struct amg *amg, const void *r, void *z)
     if (amg->type != m->type)
         TRY(amg_run(m->ctx, AMG_NARROW, amg->type, &s, m->rows));
     else if (m->rows > 0)
-        TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, to, m->rows));
+        TRY(m->ctx->backend->map(m->ctx, amg->negative ? SPMV_MAP_NEG : SPMV_MAP_COPY, m->type, r, to, m->rows));
     if (l->part != NULL)
         TRY(amg->tools->spread(l->halo_all, l->part));
     TRY(cycle(amg, 0, l->x));

@@ -89,8 +89,7 @@ done:
 
 /* --------------------------------------------------------- general products */
 
-/* R is the transpose of this. */
-static const spmv_csr *source_of_r(const struct amg *amg, const struct amg_level *l)
+const spmv_csr *amg_source_of_r(const struct amg *amg, const struct amg_level *l)
 {
     return amg->general ? &l->q : &l->p;
 }
@@ -105,7 +104,7 @@ static spmv_status transpose_values(const struct amg *amg, const spmv_csr *from,
 /* The values of R. */
 static spmv_status find_transposed_values(const struct amg *amg, const struct amg_level *l)
 {
-    return transpose_values(amg, source_of_r(amg, l), &l->r, l->entry);
+    return transpose_values(amg, amg_source_of_r(amg, l), &l->r, l->entry);
 }
 
 spmv_status amg_transpose_values(const struct amg *amg, const struct amg_level *l)
@@ -145,11 +144,13 @@ done:
 
 static spmv_status find_r(const struct amg *amg, struct amg_level *l)
 {
-    return find_transpose(amg, l, &l->pool, source_of_r(amg, l), &l->r, &l->r_values, &l->transpose, &l->entry);
+    return find_transpose(amg, l, &l->pool, amg_source_of_r(amg, l), &l->r, &l->r_values, &l->transpose, &l->entry);
 }
 
 spmv_status amg_transpose_matrix(struct amg *amg, struct amg_level *l)
 {
+    if (l->halo != NULL) /* it is there */
+        return SPMV_OK;
     return find_transpose(amg, l, amg->updates ? &l->pool : &l->work, &l->a, &l->a_t, &l->a_t_values, &l->a_transpose,
                           &l->a_entry);
 }
@@ -181,7 +182,7 @@ done:
 static spmv_status transpose_at_once(struct amg *amg, struct amg_level *l, struct amg_pool *work)
 {
     spmv_status st = SPMV_OK;
-    const spmv_csr *const p = source_of_r(amg, l);
+    const spmv_csr *const p = amg_source_of_r(amg, l);
     const int64_t coarse = p->cols, nnz = p->nnz;
     struct amg_transpose t = {.p = amg_rows_of(p), .fine = l->rows, .coarse = coarse, .nnz = nnz};
     void *offsets = NULL;
@@ -248,15 +249,16 @@ static spmv_status make_at_once(struct amg *amg, struct amg_level *l, struct amg
 
 /* ------------------------------------------------------------ the next level */
 
-/* next->a = a without its small entries. */
-static spmv_status filter(struct amg *amg, const spmv_csr *a, struct amg_level *next)
+spmv_status amg_drop_small(struct amg *amg, const struct amg_level *product, struct amg_level *next)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
+    const spmv_csr *const a = &product->a;
     struct amg_filter s = {.a = amg_rows_of(a), .threshold = SMALL};
     TRY(amg_alloc(&work, (a->rows + 1) * 8, (void **)&s.count));
     TRY(amg_alloc_vector(amg, &work, a->rows, &s.largest));
     TRY(run_filter_begin(amg, &s, a->rows));
+    TRY(amg_fetch_vector(amg, product, s.largest));
     TRY(run_filter_count(amg, &s, a->rows));
     TRY(amg_new_rows(amg, &next->pool, a->rows, s.count, a->cols, a->nnz, &next->a, &next->values));
     s.to = amg_rows_of(&next->a);
@@ -285,7 +287,7 @@ spmv_status amg_multiply(struct amg *amg, struct amg_level *l)
         TRY(multiply(amg, l, to));
     }
     if (amg->general)
-        TRY(filter(amg, &product.a, next));
+        TRY(amg_drop_small(amg, &product, next));
     TRY(amg_alloc(&next->pool, next->rows * 8, (void **)&next->least));
     TRY(amg_check_next(amg, l, made ? mass : NULL));
     next->all_nnz = next->a.nnz;

@@ -37,9 +37,11 @@ static spmv_status check_given(struct amg *amg, bool *sorted, bool *valid)
     spmv_status st = SPMV_OK;
     int64_t first = 0;
     TRY(find_verdict(amg, 1, &first));
-    amg->negative = amg->any && first == 1; /* row 0 */
-    if (amg->negative)
-        TRY(find_verdict(amg, -1, &first));
+    if (amg->ranks == NULL) {                   /* else it is known */
+        amg->negative = amg->any && first == 1; /* row 0 */
+        if (amg->negative)
+            TRY(find_verdict(amg, -1, &first));
+    }
     *sorted = first == INT64_MAX || first % 4 != 2;
     *valid = first == INT64_MAX || !*sorted;
     amg->negative = amg->negative && *valid;
@@ -130,19 +132,30 @@ spmv_status amg_find_symmetry(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
-    const int64_t n = amg->level[0].rows;
-    struct amg_symmetry s = {.a = amg_rows_of(&amg->level[0].a)};
+    struct amg_level *const l = amg->level;
+    struct amg_symmetry s = {.differs = NULL};
+    void *diagonal = NULL;
     int64_t differs = 0;
     amg->general = false;
     if (!amg->any || (amg->nulls > 0 && !amg->finds_block) || amg->near_null != NULL || amg->given.val == NULL)
         return SPMV_OK;
-    TRY(amg_alloc(&work, n * 8, (void **)&s.differs));
-    TRY(run_symmetry(amg, &s, n));
-    TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I64, s.differs, n, &differs));
+    TRY(amg_transpose_ranks(amg, l));
+    TRY(amg_alloc_vector(amg, &work, l->rows, &diagonal));
+    TRY(amg_alloc(&work, l->rows * 8, (void **)&s.differs));
+    TRY(spmv_matrix_diagonal(amg->ctx, &l->a, diagonal));
+    TRY(amg_fetch_vector(amg, l, diagonal));
+    s.a = amg_rows_of(&l->a);
+    s.t = amg_rows_of(&l->a_t);
+    s.diagonal = diagonal;
+    TRY(run_symmetry(amg, &s, l->rows));
+    TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I64, s.differs, l->rows, &differs));
+    TRY(amg_add_ranks(amg, l, &differs));
     amg->general = differs != 0;
     if (amg->general) { /* nodes are for symmetric matrices */
-        amg->block = amg->level[0].block = 1;
-        amg->nulls = amg->level[0].nulls = 0;
+        amg->block = l->block = 1;
+        amg->nulls = l->nulls = 0;
+    } else {
+        l->a_t = (spmv_csr){0};
     }
 done:
     amg_release(&work);

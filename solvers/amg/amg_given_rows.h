@@ -27,7 +27,9 @@ struct amg_conversion {
 /* A valid matrix with ascending columns. */
 struct amg_symmetry {
     struct amg_csr a;
-    int64_t *differs; /* see symmetry */
+    struct amg_csr t;     /* A'; without arrays: rows of A are looked up */
+    const void *diagonal; /* T: of a */
+    int64_t *differs;     /* see symmetry */
 };
 
 /* |a_ij - a_ji| up to this, relative to sqrt(a_ii a_jj), is taken for rounding errors. */
@@ -102,16 +104,16 @@ AMG_ROW T TYPED(amg_entry)(const struct amg_csr *a, int64_t i, int64_t j)
 /* differs_i: whether an entry a_ij is not a_ji. */
 AMG_ROW void TYPED(amg_symmetry)(const struct amg_symmetry *s, int64_t i)
 {
-    const double own = (double)TYPED(amg_entry)(&s->a, i, i);
+    const T *diagonal = (const T *)s->diagonal;
+    const int there = s->t.col != (const int32_t *)0;
     const int64_t end = amg_offset(&s->a, i + 1);
     int64_t differs = 0;
     for (int64_t k = amg_offset(&s->a, i); k < end && !differs; k++) {
         const int64_t j = s->a.col[k];
-        const T other = TYPED(amg_entry)(&s->a, j, i);
+        const T other = there ? TYPED(amg_entry)(&s->t, i, j) : TYPED(amg_entry)(&s->a, j, i);
         const double difference = (double)((const T *)s->a.val)[k] - (double)other;
         if (difference != 0)
-            differs =
-                difference * difference > AMG_ROUNDING * AMG_ROUNDING * own * (double)TYPED(amg_entry)(&s->a, j, j);
+            differs = difference * difference > AMG_ROUNDING * AMG_ROUNDING * (double)diagonal[i] * (double)diagonal[j];
     }
     s->differs[i] = differs;
 }

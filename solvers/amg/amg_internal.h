@@ -253,16 +253,21 @@ spmv_status amg_add_ranks(const struct amg *amg, const struct amg_level *l, int6
 /* counts of rows of other ranks = 0. */
 spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, int64_t *counts);
 
-/* The lists of rows of other ranks (see the step coarse_near), with those of the own rows. */
-spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
-                           struct amg_csr *near);
+/* The lists of rows of other ranks (see the step coarse_near), with those of the own rows, which begin where those
+ * of the matrix do: A or A'. */
+spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, const spmv_csr *matrix,
+                           struct amg_pool *work, struct amg_csr *near);
+
+/* l->a_t = the own rows of A'. The layout of the level becomes that of rows with the columns of A and of A', so it
+ * comes before all vectors of the level. */
+spmv_status amg_transpose_ranks(struct amg *amg, struct amg_level *l);
 
 /* Rows of other ranks of A with these values, and which of them are needed (rank_tools.h). */
 spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, const void *values,
                              const int32_t *needed, int64_t needs, struct amg_pool *work, struct amg_csr *others);
 
-/* amg->given = the rows of the plan; the first level. */
-spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan);
+/* amg->given = the rows of the plan; any: the matrix need not be symmetric. The first level. */
+spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan, bool any);
 spmv_status amg_begin_ranks(struct amg *amg);
 
 /* Whether nodes of so many rows are possible: those of the group's matrix, or parts of them. */
@@ -383,6 +388,10 @@ spmv_status amg_interpolate_values(struct amg *amg, struct amg_level *l);
 /* A' of a matrix that is not symmetric, and its values. */
 spmv_status amg_transpose_matrix(struct amg *amg, struct amg_level *l);
 spmv_status amg_transpose_values(const struct amg *amg, const struct amg_level *l);
+/* R is the transpose of this: P, or Q. */
+const spmv_csr *amg_source_of_r(const struct amg *amg, const struct amg_level *l);
+/* next->a = product->a without its small entries. */
+spmv_status amg_drop_small(struct amg *amg, const struct amg_level *product, struct amg_level *next);
 /* R = P' (or Q') and the next level's matrix R A P, and their values. The check of that matrix is queued. */
 spmv_status amg_multiply(struct amg *amg, struct amg_level *l);
 spmv_status amg_multiply_values(struct amg *amg, struct amg_level *l);

@@ -240,13 +240,13 @@ done:
     return st;
 }
 
-/* Rows of the lists have as much room as those of A. */
-spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
-                           struct amg_csr *near)
+/* Rows of the lists have as much room as those of the matrix. */
+spmv_status amg_fetch_near(const struct amg *amg, const struct amg_level *l, const spmv_csr *matrix,
+                           struct amg_pool *work, struct amg_csr *near)
 {
     spmv_status st = SPMV_OK;
     struct rank_arrays all = {.nnz = 0};
-    spmv_csr lists = l->a;
+    spmv_csr lists = *matrix;
     if (l->halo == NULL)
         return SPMV_OK;
     lists.col = near->col;
@@ -296,7 +296,31 @@ done:
     return st;
 }
 
-spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan)
+/* amg->negative, if the matrix need not be symmetric: all diagonal entries are. */
+static spmv_status find_sign(struct amg *amg, const struct rank_halo *h)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const spmv_csr *const a = &amg->given;
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    const int64_t size = (int64_t)spmv_type_size(type);
+    void *diagonal = NULL;
+    union real most = {0};
+    double largest = -HUGE_VAL;
+    TRY(amg_alloc(&work, a->rows * size, &diagonal));
+    TRY(spmv_matrix_diagonal(amg->ctx, a, diagonal));
+    if (h->own > 0) {
+        TRY(amg_reduce(amg, &work, SPMV_MAX, type, (char *)diagonal + h->room * size, h->own, &most));
+        largest = real_at(type, &most, 0);
+    }
+    TRY(amg_largest_of_ranks(amg, &largest, 1));
+    amg->negative = largest < 0;
+done:
+    amg_release(&work);
+    return st;
+}
+
+spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan, bool any)
 {
     spmv_status st = SPMV_OK;
     const struct rank_halo h = {.room = plan->ranks->before, .own = plan->a.rows, .after = plan->ranks->after};
@@ -306,13 +330,15 @@ spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan)
     amg->ranks = plan->ranks;
     amg->tools = plan->ranks->tools;
     amg->given = plan->a;
-    if (ranks_of(amg) == 1)
-        return SPMV_OK;
-    TRY(take_offsets(amg, &plan->a, &work, &own));
-    TRY(extend_offsets(amg, &h, own, plan->a.nnz, &amg->lasting, &offsets));
-    amg->given.rows = amg->given.cols = h.room + h.own + h.after;
-    amg->given.row_ptr = offsets;
-    amg->given.row_ptr_bits = 64;
+    if (ranks_of(amg) > 1) {
+        TRY(take_offsets(amg, &plan->a, &work, &own));
+        TRY(extend_offsets(amg, &h, own, plan->a.nnz, &amg->lasting, &offsets));
+        amg->given.rows = amg->given.cols = h.room + h.own + h.after;
+        amg->given.row_ptr = offsets;
+        amg->given.row_ptr_bits = 64;
+    }
+    if (any)
+        TRY(find_sign(amg, &h));
 done:
     amg_release(&work);
     return st;
@@ -438,6 +464,77 @@ static spmv_status open_halo(const struct amg *amg, const spmv_csr *own, const i
     return amg->tools->open(amg->ranks->self, &rows, halo);
 }
 
+/* Places in the layout of the level become numbers in the whole level. */
+static spmv_status find_numbers(const struct amg *amg, const struct amg_level *l, struct amg_pool *pool, int32_t **col)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_renumbering s = {.numbers = amg_numbers_of(l), .from = l->a.col};
+    TRY(amg_alloc(pool, l->a.nnz * 4, (void **)col));
+    s.to = *col;
+    TRY(run_renumber(amg, &s, l->a.nnz));
+done:
+    return st;
+}
+
+/* *halo: for own rows that have the columns of both matrices, with numbers in the whole level; these become places. */
+static spmv_status open_both(struct amg *amg, const struct amg_level *l, const spmv_csr *a, const spmv_csr *t,
+                             struct rank_halo **halo)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_both s = {.a = amg_rows_of(a), .t = amg_rows_of(t), .rows = a->rows};
+    TRY(amg_alloc(&work, (a->rows + 1) * 8, (void **)&s.row_ptr));
+    TRY(amg_alloc(&work, (a->nnz + t->nnz) * 4, (void **)&s.col));
+    TRY(run_both(amg, &s, a->rows + 1));
+    const struct rank_rows rows = {.rows = a->rows,
+                                   .nnz = a->nnz + t->nnz,
+                                   .others = t->nnz,
+                                   .row_ptr = s.row_ptr,
+                                   .col = s.col,
+                                   .col_of_rank = l->row_of_rank,
+                                   .cols = l->all_rows,
+                                   .chunk = l->chunk,
+                                   .chunks = amg->ranks->chunks,
+                                   .type = amg->type};
+    TRY(amg->tools->open(amg->ranks->self, &rows, halo));
+    s.back = 1;
+    TRY(run_both(amg, &s, a->rows + 1));
+done:
+    amg_release(&work);
+    return st;
+}
+
+spmv_status amg_transpose_ranks(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct rank_arrays t = {.nnz = 0};
+    struct rank_halo *halo = NULL;
+    int32_t *numbers = NULL;
+    int64_t *offsets = NULL, *offsets_t = NULL;
+    if (l->halo == NULL)
+        return SPMV_OK;
+    spmv_csr own = amg_own_matrix(l, l->a), own_t = own;
+    TRY(find_numbers(amg, l, &l->pool, &numbers));
+    own.col = numbers;
+    TRY(amg->tools->transpose(amg->ranks->self, l->row_of_rank, l->row_of_rank, &own, &t));
+    TRY(adopt(amg, &l->work, &t, &own_t));
+    TRY(open_both(amg, l, &own, &own_t, &halo));
+    amg->tools->close(l->halo);
+    l->halo = halo;
+    l->rows = halo->room + halo->own + halo->after;
+    TRY(extend_offsets(amg, halo, own.row_ptr, own.nnz, &l->pool, &offsets));
+    TRY(extend_offsets(amg, halo, own_t.row_ptr, own_t.nnz, &l->work, &offsets_t));
+    l->a = own;
+    l->a_t = own_t;
+    l->a.row_ptr = offsets;
+    l->a_t.row_ptr = offsets_t;
+    l->a.rows = l->a.cols = l->a_t.rows = l->a_t.cols = l->rows;
+    TRY(take_ghosts(amg, l));
+done:
+    drop_arrays(amg, &t);
+    return st;
+}
+
 /* The same on a GPU in one pass. *made: false if that takes too much memory, or a row is too long. room: entries of
  * the result. */
 static spmv_status multiply_at_once(struct amg *amg, const spmv_csr *a, const spmv_csr *b, int64_t room, bool coarse,
@@ -493,10 +590,10 @@ done:
     return st;
 }
 
-/* c = R A P, the own rows, with the columns of the whole level: the values in `values`, the
- * pattern in the next level's pool or in *plan. */
+/* c = R A P, the own rows, with the columns of the whole level: the values in the pool, the pattern there or in
+ * *plan. */
 static spmv_status find_product(struct amg *amg, struct amg_level *l, const spmv_csr *p, spmv_spgemm_plan **plan,
-                                spmv_csr *c, void **values)
+                                struct amg_pool *to, spmv_csr *c, void **values)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx}, *const pool = &work;
@@ -513,7 +610,7 @@ static spmv_status find_product(struct amg *amg, struct amg_level *l, const spmv
     TRY(adopt(amg, pool, &all, &ap_all));
     spmv_spgemm_plan_destroy(ap_plan);
     ap_plan = NULL;
-    TRY(multiply(amg, &l->r, &ap_all, most, true, plan, &l[1].pool, c, values));
+    TRY(multiply(amg, &l->r, &ap_all, most, true, plan, to, c, values));
 done:
     drop_arrays(amg, &all);
     spmv_spgemm_plan_destroy(ap_plan);
@@ -591,7 +688,7 @@ spmv_status amg_open_alone(const struct amg *amg, struct amg_level *l)
     struct rank_first first;
     if (l->chunk == NULL || l->halo != NULL)
         return SPMV_OK;
-    if (l > amg->level)
+    if (l > amg->level || amg->general) /* as the layout of A and A' of several ranks */
         return open_alone(amg, &l->a, l->chunk, &l->halo);
     TRY(amg->tools->first(amg->ranks->self, amg->type, &first));
     l->halo = first.halo;
@@ -599,21 +696,39 @@ done:
     return st;
 }
 
+/* The own rows of the product, with the columns of the whole level, become those without their small entries. */
+static spmv_status drop_small(struct amg *amg, struct amg_level *product, struct amg_level *next, spmv_csr *c)
+{
+    spmv_status st = SPMV_OK;
+    TRY(take_layout(amg, product, c));
+    TRY(amg_drop_small(amg, product, next));
+    int32_t *const col = (int32_t *)(uintptr_t)next->a.col;
+    const struct amg_renumbering to_all = {.numbers = amg_numbers_of(product), .from = col, .to = col};
+    TRY(run_renumber(amg, &to_all, next->a.nnz));
+    *c = amg_own_matrix(product, next->a);
+done:
+    return st;
+}
+
 spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
-    struct amg_level *const next = l + 1;
-    const spmv_csr p = amg_own_matrix(l, l->p);
+    struct amg_level product = {.pool.ctx = amg->ctx}, *const next = l + 1, *const to = amg->general ? &product : next;
+    const spmv_csr p = amg_own_matrix(l, l->p), source = amg_own_matrix(l, *amg_source_of_r(amg, l));
     const int64_t *const coarse_of_rank = amg->coarse.row_of_rank;
     struct rank_arrays r = {.nnz = 0};
     spmv_csr c;
     double *mass = NULL;
-    TRY(amg->tools->transpose(amg->ranks->self, l->row_of_rank, coarse_of_rank, &p, &r));
+    TRY(amg->tools->transpose(amg->ranks->self, l->row_of_rank, coarse_of_rank, &source, &r));
     TRY(adopt(amg, &l->pool, &r, &l->r));
     TRY(open_halo(amg, &l->r, l->row_of_rank, l->all_rows, amg->coarse.chunk, &l->halo_r));
     l->r.cols = l->halo_r->room + l->halo_r->own + l->halo_r->after;
-    TRY(find_product(amg, l, &p, &l->rap, &c, &next->values));
+    TRY(find_product(amg, l, &p, &l->rap, &to->pool, &c, &to->values));
+    if (amg->general)
+        TRY(drop_small(amg, &product, next, &c));
     TRY(take_layout(amg, next, &c));
+    if (amg->general && next->all_rows > amg_whole_rows(amg))
+        TRY(amg_transpose_ranks(amg, next));
     TRY(amg_alloc(&l->work, next->rows * 8, (void **)&mass));
     TRY(spmv_map_index(amg->ctx, SPMV_F64, &(double){0}, &(double){0}, mass, next->rows));
     TRY(find_mass(amg, l, mass + next->halo->room));
@@ -625,6 +740,12 @@ spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l)
         TRY(open_halo(amg, &p, NULL, next->all_rows, l->chunk, &l->halo_p));
 done:
     drop_arrays(amg, &r);
+    if (amg->general) { /* it has the pattern of the product */
+        spmv_spgemm_plan_destroy(l->rap);
+        l->rap = NULL;
+    }
+    amg_close_ranks(amg, &product);
+    amg_release(&product.pool);
     return st;
 }
 
@@ -867,18 +988,6 @@ done:
     return st;
 }
 
-/* Places in the layout of the level become numbers in the whole level. */
-static spmv_status find_numbers(const struct amg *amg, const struct amg_level *l, struct amg_pool *work, int32_t **col)
-{
-    spmv_status st = SPMV_OK;
-    struct amg_renumbering s = {.numbers = amg_numbers_of(l), .from = l->a.col};
-    TRY(amg_alloc(work, l->a.nnz * 4, (void **)col));
-    s.to = *col;
-    TRY(run_renumber(amg, &s, l->a.nnz));
-done:
-    return st;
-}
-
 /* The row offsets of all ranks: their lengths, added. */
 static spmv_status gather_offsets(struct amg *amg, const struct amg_level *l, struct amg_pool *pool,
                                   struct amg_pool *work, int64_t **offsets)
@@ -940,6 +1049,7 @@ static spmv_status make_whole(struct amg *amg, struct amg_level *l)
     l->a.row_ptr = offsets;
     l->a.col = col;
     l->values = val;
+    l->a_t = (spmv_csr){0};
     l->least = least;
     l->near_null = near_null;
     l->ghost = NULL;

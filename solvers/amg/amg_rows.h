@@ -91,6 +91,7 @@
     X(COARSE_CHECK, coarse_check, coarse)                                                                              \
     X(RENUMBER, renumber, renumbering)                                                                                 \
     X(LENGTHS, lengths, lengths)                                                                                       \
+    X(BOTH, both, both)                                                                                                \
     X(DENSE_CLEAR, dense_clear, coarsest)                                                                              \
     X(DENSE_FILL, dense_fill, coarsest)                                                                                \
     X(DENSE_TAKE, dense_take, coarsest)

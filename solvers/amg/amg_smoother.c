@@ -189,6 +189,18 @@ done:
     return st;
 }
 
+/* Rows of a part of A. On ranks with a GPU by a method that needs nothing of the chunks of A. */
+static spmv_status plan_half(const struct amg *amg, const struct amg_level *l, const spmv_csr *a, spmv_plan **plan)
+{
+    spmv_plan_options o;
+    if (l->halo == NULL)
+        return amg_plan_for(amg, NULL, a, plan);
+    spmv_plan_options_init(&o, sizeof o);
+    o.type = amg->type;
+    o.method = context_on_device(amg->ctx) ? "vector" : NULL;
+    return amg->tools->plan(l->halo, a, &o, plan);
+}
+
 /* Memory and plans for two steps before the correction and two after it, as matrices. */
 static spmv_status plan_halves(struct amg *amg, struct amg_level *l)
 {
@@ -201,6 +213,8 @@ static spmv_status plan_halves(struct amg *amg, struct amg_level *l)
     for (int k = 0; k < 2; k++)
         TRY(amg_alloc(&work, (l->rows + 1) * 8, (void **)&s.count[k]));
     TRY(run_halves_count(amg, &s, l->rows));
+    for (int k = 0; k < 2; k++)
+        TRY(amg_clear_others(amg, l, s.count[k]));
     if (l->before_values == NULL) {
         TRY(amg_new_rows(amg, &l->pool, l->rows, s.count[0], l->rows, INT64_MAX, &l->before, &l->before_values));
         TRY(amg_new_rows(amg, &l->pool, l->rows, s.count[1], l->rows, INT64_MAX, &l->after, &l->after_values));
@@ -208,8 +222,9 @@ static spmv_status plan_halves(struct amg *amg, struct amg_level *l)
     s.before = amg_rows_of(&l->before);
     s.after = amg_rows_of(&l->after);
     TRY(run_halves_fill(amg, &s, l->rows));
-    TRY(amg_plan_for(amg, NULL, &l->before, &l->plan_smoother));
-    TRY(amg_plan_for(amg, NULL, &l->after, &l->plan_after));
+    const spmv_csr before = amg_own_matrix(l, l->before), after = amg_own_matrix(l, l->after);
+    TRY(plan_half(amg, l, &before, &l->plan_smoother));
+    TRY(plan_half(amg, l, &after, &l->plan_after));
 done:
     amg_release(&work);
     return st;
@@ -247,6 +262,12 @@ spmv_status amg_subtract(const struct amg *amg, const struct amg_level *l, const
     return spmv_apply(l->plan, &minus, v, &one, l->residual);
 }
 
+static spmv_status smooth_step(const struct amg *amg, const struct amg_level *l, const struct precond_step *step)
+{
+    const int64_t rows = amg_own_rows(l);
+    return rows > 0 ? precond_smooth_step(amg->ctx, amg->type, step, rows) : SPMV_OK;
+}
+
 /* Of a matrix that is not symmetric: two steps for rows that are not coarse. */
 static spmv_status smooth_before(const struct amg_level *l, void *x, void **changed)
 {
@@ -259,22 +280,16 @@ static spmv_status smooth_after(const struct amg *amg, const struct amg_level *l
 {
     spmv_status st = SPMV_OK;
     const struct precond_step step = {
-        .inverse = l->fine_inverse, .residual = l->residual, .d = l->d, .z = x, .factor = 1};
+        .inverse = amg_own_part(amg, l, l->fine_inverse), .residual = l->residual, .d = l->d, .z = x, .factor = 1};
     spmv_epilogue add;
     spmv_epilogue_init(&add, sizeof add);
     add.z = x;
     TRY(amg_subtract(amg, l, l->d));
     TRY(spmv_apply_with(l->plan_after, NULL, l->residual, NULL, l->d, &add)); /* d = S f, x = x + d */
     TRY(amg_subtract(amg, l, l->d));
-    TRY(precond_smooth_step(amg->ctx, amg->type, &step, l->rows));
+    TRY(smooth_step(amg, l, &step));
 done:
     return st;
-}
-
-static spmv_status smooth_step(const struct amg *amg, const struct amg_level *l, const struct precond_step *step)
-{
-    const int64_t rows = amg_own_rows(l);
-    return rows > 0 ? precond_smooth_step(amg->ctx, amg->type, step, rows) : SPMV_OK;
 }
 
 /* Two steps as a matrix. With a third one, that is the first before the correction and the last after it. */

@@ -181,8 +181,8 @@ AMG_ROW void TYPED(amg_halves_fill)(const struct amg_halves *s, int64_t i)
         ((T *)to->val)[at++] =
             (j == i ? (fine ? 2 : 1) * inverse[i] : 0) - (fine ? inverse[i] * inverse[j] * val[k] : 0);
     }
-    if (!coarse) {
-        at = amg_offset(&s->after, i);
+    at = amg_offset(&s->after, i);
+    if (!coarse && at < amg_offset(&s->after, i + 1)) { /* not a row of another rank */
         s->after.col[at] = (int32_t)i;
         ((T *)s->after.val)[at] = inverse[i];
     }

@@ -207,7 +207,8 @@ done:
 static spmv_status take_nodes_of_ranks(struct amg *amg)
 {
     amg->updates = false;
-    if (amg->block == 0)
+    amg->finds_block = amg->block == 0;
+    if (amg->finds_block)
         amg->block = amg->ranks->block;
     return amg_check_nodes(amg, amg->block);
 }
@@ -225,7 +226,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     amg->ctx = m->ctx;
     amg->pool.ctx = amg->lasting.ctx = m->ctx;
     if (source->options->plan != NULL && source->options->plan->ranks != NULL)
-        TRY(amg_take_rows_of_rank(amg, source->options->plan));
+        TRY(amg_take_rows_of_rank(amg, source->options->plan, source->options->general != 0));
     m->together = amg->ranks != NULL;
     TRY(amg_take_coordinates(amg, &modes, &o));
     TRY(check_options(amg, &o, source->a->val != NULL));
@@ -233,9 +234,11 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
         TRY(take_nodes_of_ranks(amg));
     if (m->rows > 0 || m->together) {
         TRY(amg_take_matrix(amg, source, &matrix));
-        amg->finds_block = amg->block == 0;
-        if (amg->finds_block)
-            TRY(amg_find_block(amg));
+        if (!m->together) {
+            amg->finds_block = amg->block == 0;
+            if (amg->finds_block)
+                TRY(amg_find_block(amg));
+        }
         if (amg->block == 1 && amg->nulls == 1) /* a vector near_null, without a basis */
             amg->nulls = 0;
         else if (amg->block > 1 && amg->nulls == 0)

@@ -96,7 +96,7 @@ static spmv_status equilibrate(const struct dense *d)
         }
     }
     m.ptr[d->n] = at;
-    TRY(prepare_equilibrate(NULL, &m, d->col, d->row));
+    TRY(prepare_equilibrate(NULL, &m, NULL, d->col, d->row));
     for (int64_t i = 0; i < d->n; i++) {
         d->row[i] = rint(d->row[i]);
         d->col[i] = rint(d->col[i]);

@@ -31,6 +31,7 @@ struct rank_arrays {
 /* Own rows, whose columns are those of a vector over ranks. */
 struct rank_rows {
     int64_t rows, nnz;
+    int64_t others;         /* entries of these that the matrix in products does not have */
     const int64_t *row_ptr; /* in the context's memory, as col; NULL: the halo has all elements of other ranks */
     int32_t *col;
     const int64_t *col_of_rank; /* ranks + 1: the owners of the columns; NULL: each rank has the whole vector */

@@ -482,6 +482,15 @@ static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind,
     return st;
 }
 
+void precond_take_choice(spmv_preconditioner *m, const struct precond_choice *choice)
+{
+    m->rival = precond_choice_rival(choice);
+    m->spare = choice->spare;
+    m->expected = choice->expected;
+    m->nodes = choice->nodes;
+    m->rival_setup = choice->rival_setup;
+}
+
 /* As make_kind, for "auto": the kind that precond_choose takes, or the first after it that can be
  * made. */
 static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source, spmv_preconditioner **made)
@@ -500,13 +509,8 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
         TRY(find(ctx, choice.name, &kind));
         st = make_kind(ctx, kind, source, choice.why, made);
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
-    if (st == SPMV_OK && !choice.replaced) {
-        (*made)->rival = precond_choice_rival(&choice);
-        (*made)->spare = choice.spare;
-        (*made)->expected = choice.expected;
-        (*made)->nodes = choice.nodes;
-        (*made)->rival_setup = choice.rival_setup;
-    }
+    if (st == SPMV_OK && !choice.replaced)
+        precond_take_choice(*made, &choice);
     if (st == SPMV_OK && choice.replaced)
         ctx->error[0] = '\0'; /* what it fell back from is no failure */
 done:

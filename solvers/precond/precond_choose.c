@@ -266,7 +266,7 @@ enum stage { STAGE_GIVEN, STAGE_ROWS, STAGE_ENVELOPE };
 
 struct system_facts {
     spmv_context *ctx;
-    bool gpu;
+    bool gpu, ranks;
     enum precond_for purpose;
     struct precond_source *source; /* NULL for minres */
     const spmv_csr *a;
@@ -306,7 +306,7 @@ static spmv_status count_rows(struct system_facts *f)
     if (st != SPMV_OK)
         return st;
     const double heaviest = f->look.heaviest, mean = precond_mean_weight(&f->look, a->rows);
-    const bool cg = f->purpose == PRECOND_FOR_CG || f->purpose == PRECOND_FOR_RANKS;
+    const bool cg = f->purpose == PRECOND_FOR_CG;
     double length = 0;
     f->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
     f->laplacian = f->look.mixed == 0 && f->look.beside > 0 && f->dominant;
@@ -350,8 +350,7 @@ static double products_of(const struct system_facts *f, double width)
 static spmv_status count_envelope(struct system_facts *f)
 {
     const bool cheap = !f->smooth && 10 * ORDER * (double)f->a->nnz <= f->worth;
-    if (f->gpu || f->purpose == PRECOND_FOR_RANKS || f->look.beside == 0 ||
-        products_of(f, cheap ? LEAST_WIDTH : USUAL_WIDTH) > f->worth)
+    if (f->gpu || f->ranks || f->look.beside == 0 || products_of(f, cheap ? LEAST_WIDTH : USUAL_WIDTH) > f->worth)
         return SPMV_OK;
     const spmv_status st = envelope_find(f->ctx, f->source);
     f->envelope = st == SPMV_OK;
@@ -417,7 +416,7 @@ static bool not_positive(const struct system_facts *f)
 static bool near_null_given(const struct system_facts *f)
 {
     const spmv_preconditioner_options *const o = f->source->options;
-    return o->near_nulls > 0 || (f->purpose == PRECOND_FOR_RANKS && o->dimensions > 0);
+    return o->near_nulls > 0 || (f->ranks && o->dimensions > 0);
 }
 
 /* A complete factor takes less time than the iterations of others, and not too much memory. */
@@ -493,13 +492,7 @@ static bool few_steps(const struct system_facts *f)
 
 static bool small_factor(const struct system_facts *f)
 {
-    return f->a->rows <= FACTOR_ROWS && f->purpose != PRECOND_FOR_RANKS;
-}
-
-/* Ranks have no factors, and nothing races there. */
-static bool small_on_ranks(const struct system_facts *f)
-{
-    return f->purpose == PRECOND_FOR_RANKS && hierarchy_possible(f) && f->a->rows <= FACTOR_ROWS;
+    return f->a->rows <= FACTOR_ROWS;
 }
 
 static bool otherwise(const struct system_facts *f)
@@ -515,7 +508,7 @@ static bool along_lines(const struct system_facts *f)
     static const double FAR_ABOVE = 1.8, EQUAL = 1.5;
     enum { SAMPLE = 4096 };
     const spmv_csr *const a = &f->source->host;
-    if (!hierarchy_possible(f) || f->gpu || f->nodes || f->purpose != PRECOND_FOR_CG)
+    if (!hierarchy_possible(f) || f->gpu || f->ranks || f->nodes || f->purpose != PRECOND_FOR_CG)
         return false;
     const int64_t stride = ceil_divide(f->a->rows, SAMPLE);
     int64_t rows = 0, lines = 0;
@@ -564,7 +557,7 @@ static const struct rule {
      "errors are smooth, and on a GPU the iterations take less than making multigrid"},
     {"jacobi", "ilut", "ilut", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, its iterations often take less than making incomplete factors"},
-    /* for cg; ranks have no factors */
+    /* for cg */
     {"none", NULL, NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
     {"none", NULL, NULL, STAGE_GIVEN, not_positive,
      "the diagonal entry of row {bad row} is {bad value}: the matrix is not positive definite, as other "
@@ -598,9 +591,6 @@ static const struct rule {
     {"ic0", "amg", "cholesky", STAGE_ENVELOPE, small_factor,
      "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: a factor takes "
      "account of both"},
-    {"amg", NULL, NULL, STAGE_ENVELOPE, small_on_ranks,
-     "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: multigrid takes "
-     "account of both"},
     {"jacobi", "amg", "ic0", STAGE_ENVELOPE, otherwise,
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
 };
@@ -618,6 +608,36 @@ static const char *rival_of(const struct system_facts *f, const struct rule *rul
 {
     const char *const rival = f->smooth && f->a->rows > HIERARCHY ? rule->smooth : rule->rival;
     return rival != NULL && strcmp(rival, "cholesky") == 0 && !factor_bounds(f) ? NULL : rival;
+}
+
+bool precond_is_of_ranks(const char *name)
+{
+    static const char *const names[] = {"none", "jacobi", "chebyshev", "amg"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Several ranks: of the choice, its rival and its spare the first that they make together, then the next. For those
+ * that are left out jacobi comes last. */
+static void leave_out_factors(struct precond_choice *choice)
+{
+    enum { MOST = 4 };
+    const char *const names[MOST] = {choice->name, choice->rival, choice->spare, "jacobi"};
+    const char *left[2] = {NULL, NULL};
+    bool factors = false;
+    int count = 0;
+    for (int i = 0; i < MOST && count < 2; i++) {
+        const bool is_left = names[i] != NULL && precond_is_of_ranks(names[i]);
+        factors = factors || (names[i] != NULL && !is_left);
+        if (is_left && (i + 1 < MOST || factors) && (count == 0 || strcmp(names[i], left[0]) != 0))
+            left[count++] = names[i];
+    }
+    choice->name = left[0];
+    choice->rival = choice->spare = left[1];
+    if (choice->name != names[0])
+        snprintf(choice->why, sizeof choice->why, "ranks have no %s; without it, %s is next", names[0], choice->name);
 }
 
 static void explain(const struct system_facts *f, const char *reason, char *why)
@@ -653,6 +673,7 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     spmv_status st = SPMV_OK;
     struct system_facts f = {.ctx = ctx,
                              .gpu = context_on_device(ctx),
+                             .ranks = source != NULL && source->whole != NULL,
                              .purpose = purpose,
                              .source = source,
                              .a = source != NULL ? source->a : NULL};
@@ -676,6 +697,8 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, LEAST_WIDTH) / precond_products(f.a, 1) : 0;
     choice->replaced = false;
     explain(&f, rule->reason, choice->why);
+    if (f.ranks)
+        leave_out_factors(choice);
 done:
     return st;
 }

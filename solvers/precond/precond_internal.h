@@ -244,9 +244,8 @@ spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 
 /* ----------------------------------------------------------- "auto" (precond_choose.c) */
 
-/* What a preconditioner is for: cg; minres, so M must be positive definite; gmres and bicgstab; cg
- * of several ranks. */
-enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_UNSYMMETRIC, PRECOND_FOR_RANKS };
+/* What a preconditioner is for: cg; minres, so M must be positive definite; gmres and bicgstab. */
+enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_UNSYMMETRIC };
 
 struct precond_choice {
     const char *name;           /* of a kind */
@@ -260,7 +259,12 @@ struct precond_choice {
     bool replaced; /* the first choice could not be made */
 };
 
-/* Chooses a kind. source: with the diagonal read; NULL for minres. */
+/* Whether ranks make this kind together, of the whole matrix. Others they would make of their own rows, so that
+ * iterations depend on the number of ranks. */
+bool precond_is_of_ranks(const char *name);
+
+/* Chooses a kind. source: with the diagonal read; NULL for minres. Of several ranks: one that they make together, as
+ * its rival. */
 spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct precond_source *source,
                            struct precond_choice *choice);
 
@@ -324,6 +328,9 @@ const char *precond_rival(const spmv_preconditioner *m);
 
 /* What races if that cannot be made; NULL: nothing. */
 const char *precond_spare(const spmv_preconditioner *m);
+
+/* Of a preconditioner that was made as chosen: what a race needs to know. */
+void precond_take_choice(spmv_preconditioner *m, const struct precond_choice *choice);
 
 /* Whether the matrix has several unknowns to a node, as far as "auto" has looked. */
 bool precond_has_nodes(const spmv_preconditioner *m);

@@ -56,11 +56,13 @@ static spmv_status alloc_large(const struct prepared_system *s, int64_t bytes, c
 /* ------------------------------------------------------------------- scaling */
 
 /* The largest scaled logarithm of each row and column; -INFINITY without an entry. */
-static void largest_of_lines(const struct magnitudes *a, const double *row, const double *col, double *in_row,
-                             double *in_col)
+static void largest_of_lines(const struct magnitudes *a, int64_t cols, const double *row, const double *col,
+                             double *in_row, double *in_col)
 {
     for (int64_t i = 0; i < a->rows; i++)
-        in_row[i] = in_col[i] = -INFINITY;
+        in_row[i] = -INFINITY;
+    for (int64_t j = 0; j < cols; j++)
+        in_col[j] = -INFINITY;
     for (int64_t i = 0; i < a->rows; i++)
         for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++) {
             const double scaled = a->log2[k] + row[i] + col[a->col[k]];
@@ -69,28 +71,38 @@ static void largest_of_lines(const struct magnitudes *a, const double *row, cons
         }
 }
 
-spmv_status prepare_equilibrate(spmv_context *ctx, const struct magnitudes *a, double *row, double *col)
+/* Lines with entries get half of what is missing. Returns the most that was. */
+static double scale_lines(int64_t n, const double *in_line, double *line)
+{
+    double worst = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(in_line[i])) {
+            line[i] -= in_line[i] / 2;
+            worst = fmax(worst, fabs(in_line[i]));
+        }
+    return worst;
+}
+
+spmv_status prepare_equilibrate(spmv_context *ctx, const struct magnitudes *a, const struct magnitudes_ranks *ranks,
+                                double *row, double *col)
 {
     spmv_status st = SPMV_OK;
-    const int64_t n = a->rows;
+    const int64_t n = a->rows, cols = ranks != NULL ? ranks->cols : n;
     double *in_row = NULL, *in_col = NULL;
-    TRY(host_alloc(ctx, n * 8, "scale factors", (void **)&in_row));
-    TRY(host_alloc(ctx, n * 8, "scale factors", (void **)&in_col));
+    TRY(host_alloc(ctx, max_i64(1, n) * 8, "scale factors", (void **)&in_row));
+    TRY(host_alloc(ctx, max_i64(1, cols) * 8, "scale factors", (void **)&in_col));
     for (int64_t i = 0; i < n; i++)
-        row[i] = col[i] = 0;
+        row[i] = 0;
+    for (int64_t j = 0; j < cols; j++)
+        col[j] = 0;
     for (int step = 0; step < RUIZ_STEPS; step++) {
-        double worst = 0;
-        largest_of_lines(a, row, col, in_row, in_col);
-        for (int64_t i = 0; i < n; i++) {
-            if (isfinite(in_row[i])) {
-                row[i] -= in_row[i] / 2;
-                worst = fmax(worst, fabs(in_row[i]));
-            }
-            if (isfinite(in_col[i])) {
-                col[i] -= in_col[i] / 2;
-                worst = fmax(worst, fabs(in_col[i]));
-            }
-        }
+        largest_of_lines(a, cols, row, col, in_row, in_col);
+        if (ranks != NULL)
+            TRY(ranks->join(ranks->self, in_col));
+        const double in_rows = scale_lines(n, in_row, row), in_cols = scale_lines(cols, in_col, col);
+        double worst = fmax(in_rows, in_cols);
+        if (ranks != NULL)
+            TRY(ranks->largest(ranks->self, &worst));
         if (worst < 0.1)
             break;
     }
@@ -293,7 +305,7 @@ static spmv_status decide(struct prepared_system *s, const struct prepared_syste
     TRY(host_alloc(s->ctx, n * 8, "scale factors", (void **)&f->col));
     TRY(host_alloc(s->ctx, n * 4, "a matching", (void **)&f->row_of));
     TRY(host_alloc(s->ctx, n * 4, "an order", (void **)&f->order));
-    TRY(prepare_equilibrate(s->ctx, m, f->row, f->col));
+    TRY(prepare_equilibrate(s->ctx, m, NULL, f->row, f->col));
     f->small = count_small(m, f->row, f->col);
     f->matched = options->matching == MATCHING_ON || (options->matching == MATCHING_AUTO && f->small > 0);
     for (int64_t i = 0; i < n; i++)

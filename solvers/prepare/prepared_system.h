@@ -64,10 +64,19 @@ struct magnitudes {
     double *log2;
 };
 
+/* Several ranks, each with rows of the matrix. Both functions are called together. */
+struct magnitudes_ranks {
+    void *self;
+    int64_t cols;                                     /* columns that these rows have */
+    spmv_status (*join)(void *self, double *in_col);  /* numbers of these columns become the largest of all ranks */
+    spmv_status (*largest)(void *self, double *most); /* the same of one number */
+};
+
 /* Scale factors 2^row[i] and 2^col[j] with which the largest entry of each row and column is near
  * 1. D. Ruiz, "A scaling algorithm to equilibrate both rows and columns norms in matrices", report
- * RAL-TR-2001-034. */
-spmv_status prepare_equilibrate(spmv_context *ctx, const struct magnitudes *a, double *row, double *col);
+ * RAL-TR-2001-034. ranks: NULL, or those that have the other rows; then the same bits as without. */
+spmv_status prepare_equilibrate(spmv_context *ctx, const struct magnitudes *a, const struct magnitudes_ranks *ranks,
+                                double *row, double *col);
 
 /* A matching of rows and columns whose product of absolute values is the largest. row_of[j]: the
  * row matched to column j, -1 without one. *rank: how many are matched. If all are, row and col

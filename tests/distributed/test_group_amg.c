@@ -26,24 +26,32 @@ static const struct system {
     int64_t coarse;   /* a larger second level has parts on ranks too */
     const char *says; /* of the hierarchy */
     const char *exchange;
-    int block;           /* 0: found */
-    const char *vectors; /* near the null space */
-    bool unsorted;       /* columns descend in some rows */
+    int block;                                           /* 0: found */
+    const char *vectors;                                 /* near the null space */
+    bool unsorted;                                       /* columns descend in some rows */
+    enum { SYMMETRIC, GENERAL, ONE_WAY, NEGATIVE } kind; /* ONE_WAY: some entries have none across the diagonal */
 } systems[] = {
 #ifdef HOST_CUDA
-    {"poisson3d:9", SPMV_F64, 0, "rows in f32", "peer", 0, NULL, false},
-    {"diffusion2d:24,1000000", SPMV_F64, 0, "classical", NULL, 0, NULL, false},
-    {"elasticity2d:10", SPMV_F64, 0, "nodes of 2 rows; 3 near-null vectors", NULL, 0, "rigid2d:10", false},
-    {"elements:26", SPMV_F64, 100, "degree 3;", NULL, 0, NULL, false},
+    {"poisson3d:9", SPMV_F64, 0, "rows in f32", "peer", 0, NULL, false, SYMMETRIC},
+    {"diffusion2d:24,1000000", SPMV_F64, 0, "classical", NULL, 0, NULL, false, SYMMETRIC},
+    {"elasticity2d:10", SPMV_F64, 0, "nodes of 2 rows; 3 near-null vectors", NULL, 0, "rigid2d:10", false, SYMMETRIC},
+    {"elements:26", SPMV_F64, 100, "degree 3;", NULL, 0, NULL, false, SYMMETRIC},
+    {"convdiff2d:26,3", SPMV_F64, 100, "not symmetric", NULL, 0, NULL, false, GENERAL},
+    {"convdiff2d:24,3", SPMV_F32, 100, "not symmetric", "peer", 0, NULL, false, ONE_WAY},
 #else
-    {"poisson3d:36", SPMV_F64, 4096, "rows in f32", NULL, 0, NULL, false},
-    {"poisson2d:80", SPMV_F64, 0, "rows in f32", NULL, 0, NULL, true},
-    {"stencil27:18", SPMV_F32, 0, "rows in f32", NULL, 0, NULL, false},
-    {"diffusion2d:90,1000000", SPMV_F64, 0, "classical", NULL, 0, NULL, false},
-    {"elasticity2d:60", SPMV_F64, 0, "nodes of 2 rows", NULL, 0, NULL, false},
-    {"elements:140", SPMV_F64, 4096, "degree 3;", NULL, 0, NULL, true},
-    {"elasticity3d:12", SPMV_F64, 0, "nodes of 3 rows; 6 near-null vectors", NULL, 3, "rigid3d:12", false},
-    {"elasticity2d:50", SPMV_F64, 0, "3 near-null vectors", NULL, 1, "rigid2d:50", false},
+    {"poisson3d:36", SPMV_F64, 4096, "rows in f32", NULL, 0, NULL, false, SYMMETRIC},
+    {"poisson2d:80", SPMV_F64, 0, "rows in f32", NULL, 0, NULL, true, SYMMETRIC},
+    {"stencil27:18", SPMV_F32, 0, "rows in f32", NULL, 0, NULL, false, SYMMETRIC},
+    {"diffusion2d:90,1000000", SPMV_F64, 0, "classical", NULL, 0, NULL, false, SYMMETRIC},
+    {"elasticity2d:60", SPMV_F64, 0, "nodes of 2 rows", NULL, 0, NULL, false, SYMMETRIC},
+    {"elements:140", SPMV_F64, 4096, "degree 3;", NULL, 0, NULL, true, SYMMETRIC},
+    {"elasticity3d:12", SPMV_F64, 0, "nodes of 3 rows; 6 near-null vectors", NULL, 3, "rigid3d:12", false, SYMMETRIC},
+    {"elasticity2d:50", SPMV_F64, 0, "3 near-null vectors", NULL, 1, "rigid2d:50", false, SYMMETRIC},
+    {"convdiff2d:120,3", SPMV_F64, 4096, "not symmetric", NULL, 0, NULL, false, GENERAL},
+    {"convdiff3d:19,3", SPMV_F64, 0, "not symmetric", NULL, 0, NULL, true, ONE_WAY},
+    {"convdiff2d:110,3", SPMV_F32, 4096, "not symmetric", NULL, 0, NULL, false, ONE_WAY},
+    {"convdiff2d:70,3", SPMV_F64, 0, "not symmetric", NULL, 0, NULL, false, NEGATIVE},
+    {"convdiff2d:68,3", SPMV_F32, 0, "not symmetric", NULL, 0, NULL, false, NEGATIVE},
 #endif
 };
 enum { SYSTEMS = sizeof systems / sizeof *systems };
@@ -101,6 +109,7 @@ static spmv_preconditioner_options precond_options_of(const struct run *run, spm
     spmv_preconditioner_options options;
     spmv_preconditioner_options_init(&options, sizeof options);
     options.block = run->system->block;
+    options.general = run->system->kind != SYMMETRIC;
     *near_null = NULL;
     if (run->near_nulls == 0)
         return options;
@@ -175,7 +184,7 @@ static spmv_status one_rank(spmv_group *group, void *user)
     spmv_cg_result result = {0};
     options.on_iteration = keep_history;
     options.user = o->history;
-    if (st == SPMV_OK)
+    if (st == SPMV_OK && run->system->kind == SYMMETRIC)
         st = spmv_group_cg(m, r, z, &options, &result, sizeof result);
     if (st == SPMV_OK)
         st = spmv_group_gather(m, SPMV_GROUP_ROWS, z, rank == 0 ? o->solution : NULL);
@@ -230,7 +239,7 @@ static spmv_status without_ranks(const struct run *run)
     if (st == SPMV_OK)
         st = spmv_plan_create(ctx, run->a, NULL, &plan);
     const spmv_cg_options options = options_of(run, precond);
-    if (st == SPMV_OK)
+    if (st == SPMV_OK && run->system->kind == SYMMETRIC)
         st = spmv_cg(plan, r, z, &options, &o->result, sizeof o->result);
     spmv_plan_destroy(plan);
     spmv_preconditioner_destroy(precond);
@@ -334,6 +343,31 @@ static void turn_rows(const spmv_csr *a)
         }
 }
 
+/* Every third row loses its entries behind the diagonal. */
+static void cut_rows(spmv_csr *a)
+{
+    int64_t *const row_ptr = (int64_t *)(uintptr_t)a->row_ptr, kept = 0;
+    int32_t *const col = (int32_t *)(uintptr_t)a->col;
+    char *const val = (char *)(uintptr_t)a->val;
+    const size_t size = spmv_type_size(a->type);
+    for (int64_t i = 0, k = 0; i < a->rows; i++) {
+        const int64_t end = row_ptr[i + 1];
+        for (; k < end; k++)
+            if (i % 3 != 0 || col[k] <= i) {
+                col[kept] = col[k];
+                memmove(val + (size_t)kept++ * size, val + (size_t)k * size, size);
+            }
+        row_ptr[i + 1] = kept;
+    }
+    a->nnz = kept;
+}
+
+static void negate(const spmv_csr *a)
+{
+    for (int64_t k = 0; k < a->nnz; k++)
+        real_set(a->type, (void *)(uintptr_t)a->val, k, -real_at(a->type, a->val, k));
+}
+
 static void same_hierarchy(void **state)
 {
     (void)state;
@@ -341,6 +375,10 @@ static void same_hierarchy(void **state)
         spmv_csr a;
         spmv_matrix *const matrix = matrix_of(&systems[s], &a);
         struct outcome alone, one, several;
+        if (systems[s].kind == ONE_WAY)
+            cut_rows(&a);
+        if (systems[s].kind == NEGATIVE)
+            negate(&a);
         if (systems[s].unsorted)
             turn_rows(&a);
         struct run run = {.system = &systems[s], .a = &a, .outcome = &alone};

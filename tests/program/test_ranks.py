@@ -139,6 +139,7 @@ class Bits(Case):
             out.writelines(text[:at] + [re.sub(r"(\S+)$", r"-\1", line).replace("--", "") for line in text[at:]])
         for wish, solver in ((["convdiff2d:45,3", "--solver", "gmres", "--precond", "jacobi"], "gmres"),
                              (["convdiff2d:45,3", "--solver", "bicgstab", "--precond", "jacobi"], "bicgstab"),
+                             (["convdiff2d:70,3", "--solver", "gmres", "--precond", "amg"], "gmres"),
                              (["convdiff2d:45,3"], "gmres"), ([shifted], "minres"), ([negative], "cg"),
                              (["poisson2d:45", "--solver", "minres", "--type", "f32", "--rtol", "1e-5"], "minres")):
             wish = ["solve", *wish, "--backend", "omp", "--history", self.path("history")]

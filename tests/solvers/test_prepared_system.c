@@ -61,7 +61,7 @@ static void equilibration(void **state)
         double *const dense = random_regular(n, 0.2, 300, (uint64_t)n);
         struct magnitudes m = magnitudes_of(n, dense);
         double row[81], col[81], in_row[81], in_col[81];
-        assert_ok(ctx, prepare_equilibrate(ctx, &m, row, col));
+        assert_ok(ctx, prepare_equilibrate(ctx, &m, NULL, row, col));
         for (int i = 0; i < n; i++)
             in_row[i] = in_col[i] = -INFINITY;
         for (int i = 0; i < n; i++)
