@@ -222,4 +222,13 @@ template <typename T> __device__ const T *settled(const T *address)
     return address;
 }
 
+/* Tells the compiler that an address is in global memory, which it does not see from a settled one. */
+template <typename T> __device__ const T *in_global(const T *address)
+{
+#ifdef __CUDA_ARCH__
+    __builtin_assume(__isGlobal(address));
+#endif
+    return address;
+}
+
 #endif

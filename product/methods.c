@@ -134,8 +134,9 @@ static spmv_status prepare_fixed(spmv_plan *plan)
     if (plan->ranks != NULL) /* another method would have other bits */
         return context_fail(plan->ctx, SPMV_ERROR_MEMORY, "method %s of several ranks: %s; take method vector",
                             method->name, plan->declined);
-    snprintf(plan->why, sizeof plan->why, "tiles instead of %s: %s", method->name, plan->declined);
-    return prepare_with(plan, method_named(plan->ctx->backend->id, "tiles"));
+    const char *const instead = plan_needs(plan) & METHOD_VECTORS ? "columns" : "tiles";
+    snprintf(plan->why, sizeof plan->why, "%s instead of %s: %s", instead, method->name, plan->declined);
+    return prepare_with(plan, method_named(plan->ctx->backend->id, instead));
 }
 
 /* For a plan that chooses its method: the first one of the table that does not decline. */

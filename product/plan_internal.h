@@ -300,7 +300,8 @@ unsigned plan_needs(const spmv_plan *plan);
 spmv_status method_choose(spmv_plan *plan, const char *name);
 
 /* Chooses the method, from plan->a, and prepares the plan with it: plan->method, if it is named, or the
- * first of the table that does not decline. If a named one declines, tiles replaces it. */
+ * first of the table that does not decline. If a named one declines, tiles or, for several vectors,
+ * columns replaces it. */
 spmv_status method_prepare(spmv_plan *plan);
 
 /* *method: the first method of the backend's table that suits such facts and requirements and pays off by what
@@ -394,6 +395,9 @@ spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const struct plan_product *);
 void columns_cuda_release(spmv_plan *);
 int64_t columns_cuda_parts(const spmv_plan *, const void *x);
+spmv_status wide_cuda_prepare(spmv_plan *);
+spmv_status wide_cuda_apply(const spmv_plan *, const struct plan_product *);
+void wide_cuda_release(spmv_plan *);
 spmv_status slices_cuda_count(spmv_context *, const spmv_csr *, struct facts *);
 spmv_status slices_cuda_prepare(spmv_plan *);
 spmv_status slices_cuda_update(spmv_plan *);

@@ -14,7 +14,7 @@
 
 #include "bench/ops/work_matrix.h"
 
-enum { STREAM_X = 0x78, STREAM_W = 0x77 };
+enum { STREAM_X = 0x78, STREAM_W = 0x77, MOST_CHECKED = 16 /* of several vectors */ };
 
 struct state {
     struct work_matrix matrix;
@@ -140,6 +140,13 @@ static void take_column(const char *from, int64_t rows, int k, int v, size_t siz
         memcpy(to + (size_t)i * size, from + ((size_t)i * (size_t)k + (size_t)v) * size, size);
 }
 
+/* Column i of those that are checked: all, or MOST_CHECKED from all over x and of different places in a
+ * lane's load and in a line. */
+static int checked_column(int i, int vectors)
+{
+    return vectors <= MOST_CHECKED ? i : (int)((int64_t)i * vectors / MOST_CHECKED + i % (vectors / MOST_CHECKED));
+}
+
 static spmv_status check_columns(struct work *work, const void *host_result, struct check *check)
 {
     const struct state *const state = work->state;
@@ -150,7 +157,8 @@ static spmv_status check_columns(struct work *work, const void *host_result, str
     spmv_status st =
         x == NULL || y == NULL ? work_out_of_memory(work, "a column", (a->rows + a->cols) * (int64_t)size) : SPMV_OK;
     *check = (struct check){.ratio = 0};
-    for (int v = 0; v < k && st == SPMV_OK; v++) {
+    for (int i = 0; i < k && i < MOST_CHECKED && st == SPMV_OK; i++) {
+        const int v = checked_column(i, k);
         struct check column;
         take_column(state->x, a->cols, k, v, size, x);
         take_column(host_result, a->rows, k, v, size, y);
@@ -199,10 +207,11 @@ static spmv_status check_dot(struct work *work, const void *host_result, struct 
 /* The methods that take several vectors. */
 static const char *spmm_method(spmv_backend backend, int index)
 {
-    return index > 0                      ? NULL
-           : backend == SPMV_BACKEND_CUDA ? "columns"
-           : backend == SPMV_BACKEND_OMP  ? "tiles"
-                                          : "definition";
+    static const char *const cuda[] = {"columns", "wide", NULL};
+    return backend == SPMV_BACKEND_CUDA  ? cuda[index]
+           : index > 0                   ? NULL
+           : backend == SPMV_BACKEND_OMP ? "tiles"
+                                         : "definition";
 }
 
 #define OPERATION(row, text, title, peer, names, runner, checker)                                                      \

@@ -136,8 +136,8 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
  *
  * Several vectors: with the option vectors = k, x and y are matrices of k columns, stored by rows.
  * Element v of row i, 0 <= v < k, is x[i * x_stride + v], and likewise for y. Elements in between
- * are neither read nor written. The matrix is read once for all columns (on cuda, once per 16
- * columns).
+ * are neither read nor written. The matrix is read once for all columns; on cuda, once per 512
+ * bytes of a row of x with the method "wide", per 16 columns with "columns".
  *
  * Arithmetic: products and sums have y's type (method "definition" of ref: long double). NaN and
  * infinity propagate as in IEEE 754, also if alpha is 0. The complex product is
@@ -148,9 +148,10 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
  *
  * Errors: SPMV_ERROR_ARGUMENT (NULL, x == y, alignment), SPMV_ERROR_DEVICE.
  * Determinism: the same bits every run; on omp, for any number of threads. On ref and omp each of
- * several columns has the bits of a product with that column alone. On cuda the bits of a column
- * depend on its number and on k. The method "columns" (the default for k > 1) sums in another order
- * than "tiles". */
+ * several columns has the bits of a product with that column alone. On cuda too with the method
+ * "wide", for any k and strides; with "columns" the bits of a column depend on its number and on k.
+ * Both sum in another order than "tiles". The default is "columns" for k < 8, and for k >= 8 where
+ * rows of x have at most 64 bytes and those of the matrix are alike; else "wide". */
 SPMV_API spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y);
 
 /* Additional work with y in spmv_apply_with. All arrays and scalars have y's type and are in the

@@ -7,7 +7,8 @@
  *   - pays off by what its preparation counts on the device (pays),
  *   - and has the memory that it needs (prepare).
  * Each of the last three may decline with a reason, which `spmv info` prints. A method that the caller
- * names declines only where it is impossible; the plan then takes tiles, which never declines.
+ * names declines only where it is impossible; the plan then takes tiles or, for several vectors, columns,
+ * which never decline.
  * Ranks take one method together. It follows from the facts of the whole matrix and the same table
  * (method_of_facts).
  *
@@ -230,6 +231,35 @@ static const char *blocked_pays(const struct facts *f)
                : "gathers find much of x in the caches";
 }
 
+/* --------------------------------------------------------------------------- wide */
+
+enum {
+    /* Vectors: with fewer, a share's lanes have less to do than its staging costs. */
+    WIDE_LEAST = 8,
+    /* Bytes of a row of x up to which columns is faster if rows are alike; in small matrices, where shares
+     * are short. */
+    WIDE_SHORT = 32,
+    WIDE_SHORT_SMALL = 64,
+    /* The longest row has at most so many times the mean length if rows are alike. */
+    WIDE_ALIKE = 4
+};
+
+static const char *wide_suits(const struct facts *f)
+{
+    return f->far_rows               ? "rows of x are 2^32 bytes or more apart"
+           : f->named                ? NULL
+           : f->vectors < WIDE_LEAST ? "few vectors"
+                                     : NULL;
+}
+
+static const char *wide_pays(const struct facts *f)
+{
+    const bool alike = (double)f->longest * (double)f->rows <= WIDE_ALIKE * (double)f->nnz;
+    const int64_t most = f->nnz < SPMV_TILES_LARGE ? WIDE_SHORT_SMALL : WIDE_SHORT;
+    return !f->named && alike && (int64_t)f->vectors * f->vector_bytes <= most ? "rows are alike, and few bytes of x"
+                                                                               : NULL;
+}
+
 /* ---------------------------------------------------------------------- the table */
 
 const struct spmv_method cuda_methods[] = {
@@ -292,7 +322,15 @@ const struct spmv_method cuda_methods[] = {
      .apply = tiles_cuda_apply,
      .dot_parts = tiles_cuda_parts,
      .release = tiles_cuda_release},
-    {.name = "columns", /* for several vectors and for strides */
+    {.name = "wide", /* for many vectors */
+     .why = "lanes work on 16 bytes of a row of x, in shares of equal work whatever the row lengths",
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
+     .suits = wide_suits,
+     .pays = wide_pays,
+     .prepare = wide_cuda_prepare,
+     .apply = wide_cuda_apply,
+     .release = wide_cuda_release},
+    {.name = "columns", /* for a few vectors and for strides: the one that never declines */
      .why = "lanes work on adjacent columns of x, so the matrix is read once for all of them",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
      .prepare = columns_cuda_prepare,
@@ -320,6 +358,8 @@ void plan_find_facts_cuda(spmv_plan *plan)
                                  .value_bytes = a->val != NULL ? (int)spmv_type_size(a->type) : 0,
                                  .vector_bytes = (int)spmv_type_size(plan->type),
                                  .offset_bytes = a->row_ptr_bits / 8,
+                                 .vectors = plan->vectors,
+                                 .far_rows = plan->x_stride > UINT32_MAX / (int64_t)spmv_type_size(plan->type),
                                  .cache_bytes = ((const struct cuda_state *)plan->ctx->device)->cache_bytes,
                                  .complex_values = type_is_complex(plan->type),
                                  .compression = plan->compression != SPMV_COMPRESSION_NONE,

@@ -29,6 +29,7 @@ struct facts {
     int value_bytes;         /* of an entry; 0: a pattern */
     int vector_bytes;        /* of an element of x or y */
     int offset_bytes;        /* of a row offset */
+    int vectors;             /* multiplied at once */
     int64_t cache_bytes;     /* of the device's last-level cache */
     bool complex_values;
     bool compression; /* the matrix may be stored in another form */
@@ -37,9 +38,10 @@ struct facts {
     bool named;       /* the caller names the method, which is taken wherever it is possible */
     bool ranks;       /* of several ranks: the rows of one of them, or the whole matrix */
     bool whole;       /* with ranks: the whole matrix, whose facts decide for all ranks */
+    bool far_rows;    /* of x, with an element of each vector, are 2^32 bytes or more apart */
 
     /* Counted on the device by the preparation that first needs them; 0 before. */
-    int64_t longest;     /* row, in entries */
+    int64_t longest;     /* row, in entries; for wide, 0 if it is no longer than a share */
     int64_t short_rows;  /* so short that the end of a row takes a warp longer than its entries */
     bool x_in_shared;    /* x fits in shared memory, and all copies of it have at most the bytes of the matrix */
     bool table_counted;  /* table_values is known */

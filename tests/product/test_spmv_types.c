@@ -96,7 +96,7 @@ static bool method_takes(const char *method, const struct variant *v)
     if (strcmp(method, "slices") == 0 || strcmp(method, "long") == 0 || strcmp(method, "groups") == 0 ||
         strcmp(method, "padded") == 0)
         return !many && !type_is_complex(v->types->sums);
-    if (host || strcmp(method, "columns") == 0)
+    if (host || strcmp(method, "columns") == 0 || strcmp(method, "wide") == 0)
         return true;
     return !many;
 }
@@ -233,7 +233,9 @@ static void check_applied(spmv_context *ctx, const struct matrix *m, const char 
         assert_ok(ctx, spmv_download(ctx, device_y, again, y_bytes));
         assert_memory_equal(y, again, (size_t)y_bytes);
     }
-    for (int c = 0; c < v->vectors && v->vectors > 1 && support_backend != SPMV_BACKEND_CUDA; c += 3)
+    const bool any_width = support_backend != SPMV_BACKEND_CUDA || strcmp(method, "wide") == 0;
+    const int step = v->vectors <= 32 ? 3 : v->vectors / 3;
+    for (int c = 0; c < v->vectors && v->vectors > 1 && any_width; c += step)
         same_alone(ctx, a, method, v, x, x_n, y0, y, y_n, c);
     spmv_free(ctx, device_y);
     support_free(y0, y, again);
@@ -345,6 +347,31 @@ static void several_vectors(void **state)
                                           .x_gap = counts[k].x_gap,
                                           .y_gap = counts[k].y_gap};
                 if (!SLOW || (number + (int)k / 2 + t / 2) % 2 == 0)
+                    check_methods(ctx, &m, &v, false);
+            }
+        free_matrix(&m);
+    }
+}
+
+/* Numbers of vectors around those that a lane, a subwarp and a launch of the method "wide" take, with
+ * rows of several shares, tiles and blocks of it. */
+static void many_vectors(void **state)
+{
+    spmv_context *ctx = *state;
+    static const int counts[] = {1, 2, 3, 5, 7, 8, 16, 17, 31, 32, 33, 64, 100, 128, 130, 513}, shapes[] = {0, 1, 2};
+    for (int number = 0; number < (brief ? 1 : 3); number++) {
+        struct matrix m = make_matrix(number == 1 ? 300 : 60, 90, shapes[number]);
+        for (int k = 0; k < (int)(sizeof counts / sizeof counts[0]); k += brief ? 5 : 1)
+            for (int t = 0; t < TYPES; t++) {
+                const struct variant v = {.types = &all_types[t],
+                                          .pattern = (k + t) % 4 == 3,
+                                          .scaled = (k + t + number) % 2,
+                                          .operation = (spmv_operation)((k + number) % 3),
+                                          .vectors = counts[k],
+                                          .x_gap = (k + t) % 3 == 1 ? 4 : 0,
+                                          .y_gap = (k + t) % 3 == 2 ? 3 : 0};
+                /* On an emulated GPU each type takes every third number. */
+                if (!SLOW || (number + k + t) % 3 == 0)
                     check_methods(ctx, &m, &v, false);
             }
         free_matrix(&m);
@@ -717,6 +744,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         with_context(every_type),
         with_context(several_vectors),
+        with_context(many_vectors),
         with_context(misplaced_vectors),
         with_context(borders_and_empty_sizes),
         with_context(refusals),
