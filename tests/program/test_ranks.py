@@ -571,6 +571,12 @@ class Failures(Case):
             done = run("solve", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)
+        pathlib.Path(self.path("B.txt")).write_text("1 2\n" * 16)
+        for command, why in (("solve", "b"), ("matvec", "x")):
+            done = run(command, "poisson2d:4", self.path("B.txt"), ranks=2)
+            self.assertEqual(done.returncode, 4)
+            self.assertIn(f"has 2 vectors: several ranks take one at a time, {why}: run the command for each, or for "
+                          "all without ranks", done.stderr)
         done = run("solve", "poisson2d:4", "--solution", "twos", ranks=2)
         self.assertEqual(done.returncode, 1)
         self.assertIn("--solution twos: must be ones or random", done.stderr)
