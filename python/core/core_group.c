@@ -197,6 +197,20 @@ static PyObject *group_transpose(PyObject *module, PyObject *arguments)
     return new_matrix((object *)m->keep, state, st, made);
 }
 
+/* group_update(matrix, address of the values of the rows that this rank gave) */
+static PyObject *group_update(PyObject *module, PyObject *arguments)
+{
+    object *m = NULL;
+    unsigned long long values;
+    call_state state;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&K", to_group_matrix, &m, &values) || !context_begin(m->context, true, &state))
+        return NULL;
+    return context_end(m->context, state, spmv_group_matrix_update_values(m->made, address(values)))
+               ? Py_NewRef(Py_None)
+               : NULL;
+}
+
 /* ------------------------------------------------------------------ solvers */
 
 /* group_solver(matrix, settings, arrays that it uses) */
@@ -251,6 +265,21 @@ static PyObject *group_solve(PyObject *module, PyObject *arguments)
     return solver_end(s->context, NULL, st, 1, &result);
 }
 
+/* group_solver_update(solver, address of values as for group_update) */
+static PyObject *group_solver_update(PyObject *module, PyObject *arguments)
+{
+    object *s = NULL;
+    unsigned long long values;
+    call_state state;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&K", to_group_solver, &s, &values) || !context_begin(s->context, true, &state))
+        return NULL;
+    spmv_group_solver *const solver = ((struct group_solver *)s->made)->solver;
+    return context_end(s->context, state, spmv_group_solver_update_values(solver, address(values)))
+               ? Py_NewRef(Py_None)
+               : NULL;
+}
+
 PyMethodDef group_methods[] = {{"group_threads", group_threads, METH_O, NULL},
                                {"group_mpi", group_mpi, METH_VARARGS, NULL},
                                {"group_launcher", group_launcher, METH_NOARGS, NULL},
@@ -261,6 +290,8 @@ PyMethodDef group_methods[] = {{"group_threads", group_threads, METH_O, NULL},
                                {"group_matrix_info", group_matrix_info, METH_VARARGS, NULL},
                                {"group_apply", group_apply, METH_VARARGS, NULL},
                                {"group_transpose", group_transpose, METH_VARARGS, NULL},
+                               {"group_update", group_update, METH_VARARGS, NULL},
+                               {"group_solver_update", group_solver_update, METH_VARARGS, NULL},
                                {"group_solver", group_solver, METH_VARARGS, NULL},
                                {"group_solve", group_solve, METH_VARARGS, NULL},
                                {NULL, NULL, 0, NULL}};

@@ -117,6 +117,37 @@ def test_a_start_several_columns_and_reuse():
         assert solver.solve(B[:, 0], x0=start).iterations == 0  # the group goes on
 
 
+@pytest.mark.parametrize("by", ["solver", "matrix"])
+def test_new_values_have_the_bits_of_a_new_solver(by):
+    A = spmv.generate("poisson2d:25")
+    b = vector(625)
+    new = A.data + np.where(A.indices == np.repeat(np.arange(625), np.diff(A.indptr)), 0.5, 0.0)
+    B = A.copy()
+    B.data = new
+    with spmv.Group(ranks=3) as group:
+        D = group.matrix(A)
+        solver = group.solver(D, "amg")
+        old = solver.solve(b).x
+        turned = D.T @ b
+        (solver if by == "solver" else D).update_values(new)
+        fresh = group.solver(B, "amg")
+        assert np.array_equal(D @ b, fresh.matrix @ b)
+        assert np.array_equal(solver.solve(b).x, fresh.solve(b).x) and not np.array_equal(D.T @ b, turned)
+        D.update_values(A.data)
+        assert np.array_equal(solver.solve(b).x, old) and np.array_equal(D.T @ b, turned)
+        for wrong, error, words in [
+            (new[:-1], ValueError, "values has the shape"),
+            (np.full(A.nnz, np.nan), ValueError, "values has a NaN"),
+        ]:
+            with pytest.raises(error, match=words):
+                D.update_values(wrong)
+        with pytest.raises(NotImplementedError, match="make it again"):
+            D.T.update_values(new)
+        G = group.generate("poisson2d:25")
+        G.update_values(new)
+        assert np.array_equal(G @ b, fresh.matrix @ b)
+
+
 def test_elasticity():
     A = spmv.generate("elasticity3d:6")
     nodes = A.shape[0] // 3

@@ -70,6 +70,12 @@ with spmv.Group(comm=comm) as group:
     found = group.solve(group.read(sys.argv[1]), part, precond="jacobi").x
     assert np.array_equal(np.concatenate(comm.allgather(found)), unsymmetric)
 
+    solver = group.solver(D, "jacobi")
+    solver.update_values(2 * own.data)
+    same(D @ b[mine], 2 * y)
+    assert solver.solve(2 * b[mine]).converged
+    D.update_values(own.data)
+
     # what one rank does wrong, all ranks learn
     wrong = b[mine].copy()
     if comm.rank == 1:

@@ -360,6 +360,13 @@ class GroupMatrix(_Base):  # type: ignore[misc, valid-type]
         self._cols = ranks.bounds([i["first_col"] for i in infos], about["cols"])
         self._turned: GroupMatrix | None = None
         self._given_rows: int | None = None  # that this process gave; None: the library made them
+        self._stored: np.dtype | None = None  # the type of values
+        self._entries: list[int] = [0]  # the first entry of each rank of this process, of those that it gave; and all
+
+    def _gave(self, rows: int, stored: np.dtype, counts: Iterable[int]) -> None:
+        """What the ranks of this process gave: rows, the type of values, and the entries of each."""
+        self._given_rows, self._stored = rows, stored
+        self._entries = [0, *np.cumsum(list(counts)).tolist()]
 
     @property
     def nnz(self) -> int:
@@ -466,6 +473,36 @@ class GroupMatrix(_Base):  # type: ignore[misc, valid-type]
 
     def _transpose(self) -> Any:
         return self.T
+
+    # ------------------------------------------------------------ new values
+
+    def update_values(self, values: Any) -> None:
+        """Replace the values of the matrix; its pattern and the division stay.
+
+        values has an element for each entry that this process gave to ``Group.matrix`` or got from
+        ``generate``, in their order: ``A.data`` of the CSR form. It is copied. Solvers of the matrix make
+        their set-up again, in the next solve.
+        """
+        self._update(values, lambda r, address: _core.group_update(self._handles[r], address))
+
+    def _update(self, values: Any, call: Callable[[int, int], Any]) -> None:
+        ranks, of = self._group._open(), self._stored
+
+        def prepare() -> np.ndarray:
+            if of is None:
+                raise NotImplementedError("a matrix that was read, or a transpose, takes no new values: make it again")
+            array, _ = _on_host(values, "values", of)
+            if array.shape != (self._entries[-1],):
+                raise ValueError(f"values has the shape {array.shape}, the matrix has {self._entries[-1]} entries")
+            check_finite(view(array, "values"), "values")
+            return array
+
+        array = ranks.prepared(prepare)
+        self._turned = None
+        starts = [array.ctypes.data + first * array.itemsize for first in self._entries]
+        ranks.together(self._groups, _nothing, lambda r, _: call(r, starts[r]))
+
+    # ------------------------------------------------------------ description
 
     def _adjoint(self) -> Any:
         if self._type.kind == "c":
@@ -688,6 +725,11 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
 
     _rmatmat = _rmatvec
 
+    def update_values(self, values: Any) -> None:
+        """Replace the values of the matrix, as ``GroupMatrix.update_values``, and make the set-up again now."""
+        self._turned = None
+        self._matrix._update(values, lambda r, address: _core.group_solver_update(self._handles[r], address))
+
     @property
     def matrix(self) -> GroupMatrix:
         """The matrix on the ranks."""
@@ -840,7 +882,7 @@ class Group:
             groups, _nothing, lambda r, _: _core.group_matrix(groups[r], parts[r][0], CODES[of_x], rows_of_node, name)
         )
         divided = GroupMatrix(self, groups, made)
-        divided._given_rows = matrix.shape[0]
+        divided._gave(matrix.shape[0], matrix.data.dtype, (part[0][2] for part in parts))
         return divided
 
     def read(self, path: Any, dtype: Any = None, *, exchange: str = "auto") -> GroupMatrix:
@@ -871,7 +913,7 @@ class Group:
         views = [_core.matrix_view(part) for part in parts]
         made = ranks.together(groups, _nothing, lambda r, _: _core.group_matrix(groups[r], views[r], of, 0, exchanged))
         divided = GroupMatrix(self, groups, made)
-        divided._given_rows = sum(v[0] for v in views)
+        divided._gave(sum(v[0] for v in views), DTYPES[views[0][7]], (v[2] for v in views))
         return divided
 
     def solver(self, A: Any, preconditioner: Any = "auto", solver: str = "auto", **options: Any) -> GroupSolver:
