@@ -771,9 +771,11 @@ static spmv_status renew_plan(spmv_group_matrix *m)
     spmv_plan_info info;
     spmv_plan_options o;
     spmv_plan *made = NULL;
-    if (m->updates)
+    if (m->updates) {
+        m->plan->symmetry = PLAN_SYMMETRY_UNKNOWN; /* of the whole matrix: on ranks without entries too */
         return m->own.nnz > 0 ? spmv_plan_update_values(m->plan, context_on_device(m->ctx) ? m->arrays.val : m->val)
                               : SPMV_OK;
+    }
     spmv_status st = spmv_plan_describe(m->plan, &info, sizeof info);
     if (st != SPMV_OK)
         return st;

@@ -832,7 +832,8 @@ static void new_values_have_the_bits_of_new_solvers(void **state)
         before.turn = renewals[k].from;
         open_system(c, &to);
         open_system(&before, &from);
-        for (int ranks = 1; ranks <= 3; ranks += 2) {
+        for (int n = 0; n < COUNTS; n++) {
+            const int ranks = rank_counts[n]; /* of seven, two have no rows */
             struct renewal r = {.run = {.of = c, .a = &to.a, .b = to.b, .stop_at = -1}, .first = &from.a};
             if (run_ranks(ranks, renewing_rank, &r, message, sizeof message) != SPMV_OK)
                 fail_msg("new values, case %zu, %d ranks: %s", k, ranks, message);
