@@ -275,9 +275,8 @@ static PyObject *group_solver_update(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "O&K", to_group_solver, &s, &values) || !context_begin(s->context, true, &state))
         return NULL;
     spmv_group_solver *const solver = ((struct group_solver *)s->made)->solver;
-    return context_end(s->context, state, spmv_group_solver_update_values(solver, address(values)))
-               ? Py_NewRef(Py_None)
-               : NULL;
+    return context_end(s->context, state, spmv_group_solver_update_values(solver, address(values))) ? Py_NewRef(Py_None)
+                                                                                                    : NULL;
 }
 
 PyMethodDef group_methods[] = {{"group_threads", group_threads, METH_O, NULL},
