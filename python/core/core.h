@@ -11,6 +11,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <spmv/spmv.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ typedef struct context {
     unsigned forks;          /* as the process counted when the context was made */
     struct released *unused; /* objects that another thread dropped during a call */
     long long next_look;     /* the next time to look for signals, in ns */
+    struct context *leader;  /* of ranks: the context of rank 0, which sees signals; NULL: none */
+    atomic_bool stops;       /* a signal has ended the call of this context, and so those of the other ranks */
 } context;
 
 /* An object of the library that belongs to a context. */

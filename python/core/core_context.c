@@ -188,12 +188,16 @@ bool context_interrupted(context *c)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     const long long now = t.tv_sec * 1000000000LL + t.tv_nsec;
+    if (c->leader != NULL && atomic_load(&c->leader->stops))
+        return true;
     if (now < c->next_look)
         return false;
     c->next_look = now + BETWEEN_LOOKS;
     const PyGILState_STATE gil = PyGILState_Ensure();
     const bool stop = PyErr_Occurred() != NULL || PyErr_CheckSignals() != 0;
     PyGILState_Release(gil);
+    if (stop)
+        atomic_store(&c->stops, true);
     return stop;
 }
 
@@ -227,6 +231,7 @@ static void context_dealloc(PyObject *self)
     }
     if (c->lock != NULL)
         PyThread_free_lock(c->lock);
+    Py_XDECREF((PyObject *)c->leader);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -441,6 +446,8 @@ static PyObject *context_create(PyObject *module, PyObject *arguments)
     c->depth = 0;
     c->unused = NULL;
     c->next_look = 0;
+    c->leader = NULL;
+    atomic_init(&c->stops, false);
     c->forks = forks;
     c->lock = PyThread_allocate_lock();
     if (c->lock == NULL) {

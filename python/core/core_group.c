@@ -40,6 +40,25 @@ static PyObject *group_threads(PyObject *module, PyObject *contexts)
     return handles;
 }
 
+/* group_lead(contexts): from now on a signal that ends a call of the first one ends those of the others. Called
+ * before all ranks begin. */
+static PyObject *group_lead(PyObject *module, PyObject *contexts)
+{
+    context *first = NULL, *c = NULL;
+    (void)module;
+    for (Py_ssize_t r = 0; r < PyTuple_Size(contexts); r++) {
+        if (!to_context(PyTuple_GetItem(contexts, r), &c))
+            return NULL;
+        if (r == 0)
+            first = c;
+        else if (c->leader == NULL)
+            c->leader = (context *)Py_NewRef((PyObject *)first);
+    }
+    if (first != NULL)
+        atomic_store(&first->stops, false);
+    return PyErr_Occurred() == NULL ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *group_mpi(PyObject *module, PyObject *arguments)
 {
     context *c = NULL;
@@ -280,6 +299,7 @@ static PyObject *group_solver_update(PyObject *module, PyObject *arguments)
 }
 
 PyMethodDef group_methods[] = {{"group_threads", group_threads, METH_O, NULL},
+                               {"group_lead", group_lead, METH_O, NULL},
                                {"group_mpi", group_mpi, METH_VARARGS, NULL},
                                {"group_launcher", group_launcher, METH_NOARGS, NULL},
                                {"group_break", group_break, METH_VARARGS, NULL},

@@ -3,6 +3,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -324,6 +326,25 @@ def test_control_c_stops_all_ranks():
         thread.join()
         assert last not in norms  # it did not run to its end
         assert solver.solve(b, on_residual=lambda k, r: k == 3).iterations == 3  # all is as before
+
+
+def test_control_c_in_a_set_up_of_each_rank():
+    """Only rank 0 sees the signal; the others are in a set-up of their own rows."""
+    pytest.importorskip("scipy.sparse")
+    script = """
+import os, signal, threading
+import scipy.sparse, spmv
+A = spmv.generate("uniform:30000,30000,12") + 20 * scipy.sparse.eye_array(30000)
+with spmv.Group(ranks=2) as group:
+    D = group.matrix(A)
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    try:
+        group.solver(D, "ilut", "gmres", options={"drop": 0, "fill": 1e5})
+    except KeyboardInterrupt:
+        print("stopped")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "stopped\n", done.stderr
 
 
 def test_a_forked_process_says_so():

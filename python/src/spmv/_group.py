@@ -56,9 +56,10 @@ class _Threads:
         self.contexts, self.size = contexts, len(contexts)
         self._pool = ThreadPoolExecutor(self.size - 1, "spmv-rank") if self.size > 1 else None
         self._lock, self._owner, self._process = threading.Lock(), 0, os.getpid()
+        self._of_ranks = tuple(c._handle for c in contexts)
 
     def handles(self) -> tuple[Any, ...]:
-        return _core.group_threads(tuple(c._handle for c in self.contexts))
+        return _core.group_threads(self._of_ranks)
 
     def close(self) -> None:
         if self._pool is not None:
@@ -88,6 +89,7 @@ class _Threads:
         answers: list[Any] = [None] * self.size
         errors: list[BaseException | None] = [None] * self.size
         others: list[Any] = []
+        _core.group_lead(self._of_ranks)
 
         def one(r: int) -> None:
             ready = False
