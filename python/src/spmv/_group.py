@@ -222,7 +222,9 @@ def _open_threads(ranks: int | None, gpus: Any, device: Any, threads: int) -> _T
             raise ValueError(f"{len(numbers)} GPUs for {count} ranks: each GPU needs a rank")
         return _Threads([Context(f"cuda:{numbers[r % len(numbers)]}") for r in range(count)])
     if ranks is None:
-        raise TypeError('a group needs ranks=, gpus= or comm=: Group(ranks=4), Group(gpus="all"), Group(comm=MPI.COMM_WORLD)')
+        raise TypeError(
+            'a group needs ranks=, gpus= or comm=: Group(ranks=4), Group(gpus="all"), Group(comm=MPI.COMM_WORLD)'
+        )
     count = whole(ranks, "ranks", 1, _MOST_RANKS)
     name = "cpu" if name == "auto" else name
     share = max(1, (threads or context_of("cpu").threads) // count)
@@ -411,10 +413,12 @@ class GroupMatrix(_Base):  # type: ignore[misc, valid-type]
         rows = self._own_rows(len(array))
         y = np.empty((rows, *array.shape[1:]), self._type)
         for column in range(1 if array.ndim == 1 else array.shape[1]):
-            of_x, of_y = (array, y) if array.ndim == 1 else (np.ascontiguousarray(array[:, column]), np.empty(rows, self._type))
-            self._multiply(ranks, of_x, of_y)
-            if array.ndim == 2:
-                y[:, column] = of_y
+            if array.ndim == 1:
+                self._multiply(ranks, array, y)
+                break
+            of_y = np.empty(rows, self._type)
+            self._multiply(ranks, np.ascontiguousarray(array[:, column]), of_y)
+            y[:, column] = of_y
         return _as_given(y, given)
 
     def _own_rows(self, own_cols: int) -> int:
@@ -508,7 +512,9 @@ class GroupMatrix(_Base):  # type: ignore[misc, valid-type]
 
     def _adjoint(self) -> Any:
         if self._type.kind == "c":
-            raise NotImplementedError("the conjugate transpose on ranks: take matrix.rmatvec, or matrix.T and conjugate x and y")
+            raise NotImplementedError(
+                "the conjugate transpose on ranks: take matrix.rmatvec, or matrix.T and conjugate x and y"
+            )
         return self.T
 
     def __repr__(self) -> str:
@@ -564,14 +570,18 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
                 raise TypeError("preconditioner and precond are two names of one argument: pass one of them")
             preconditioner = precond
         if not isinstance(preconditioner, str):
-            raise NotImplementedError("on ranks a preconditioner is a name: an operator would need all of r in each iteration")
+            raise NotImplementedError(
+                "on ranks a preconditioner is a name: an operator would need all of r in each iteration"
+            )
         if vectors != 1:
             raise NotImplementedError(
-                "several right-hand sides at once are not solved on ranks: leave vectors out, and solve(B) takes the columns "
-                "of B one after the other, with one set-up"
+                "several right-hand sides at once are not solved on ranks: leave vectors out, and solve(B) takes the "
+                "columns of B one after the other, with one set-up"
             )
         if inner:
-            raise NotImplementedError("inner iterations in float32 are not done on ranks: take dtype float32 and a larger rtol, or float64")
+            raise NotImplementedError(
+                "inner iterations in float32 are not done on ranks: take dtype float32 and a larger rtol, or float64"
+            )
         given = options_given(options)
         at = None
         if coordinates is not None:
@@ -635,7 +645,9 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
             raise ValueError(f"coordinates have {nodes} nodes, the matrix has {rows} rows: not as many rows for each node")
         each = rows // nodes
         if any(bound % each for bound in self._matrix._rows):
-            raise ValueError(f"a node of {each} rows is divided among ranks: make the matrix by group.matrix(A, block={each})")
+            raise ValueError(
+                f"a node of {each} rows is divided among ranks: make the matrix by group.matrix(A, block={each})"
+            )
         return ranks.spread(at, [bound // each for bound in self._matrix._rows])
 
     def solve(
@@ -660,7 +672,8 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
         def prepare() -> tuple[np.ndarray, View, np.ndarray]:
             array, given = _on_host(b, "b", dtype)
             if array.ndim not in (1, 2) or (expected is not None and len(array) != expected):
-                raise ValueError(f"b has the shape {array.shape}, the matrix has {self.shape[0] if expected is None else expected} rows")
+                of_matrix = self.shape[0] if expected is None else expected
+                raise ValueError(f"b has the shape {array.shape}, the matrix has {of_matrix} rows")
             if array.ndim == 2 and array.shape[1] == 0:
                 raise ValueError("b has no columns")
             check_finite(view(array, "b"), "b")
@@ -691,7 +704,9 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
                 status, message = one, f"column {column} of b (counted from 0): {text}"
         return result_of(_as_given(x, given), status, message, rows)
 
-    def _solve_one(self, ranks: Any, b: np.ndarray, x: np.ndarray, on_residual: Any) -> tuple[str, str, list[dict[str, Any]]]:
+    def _solve_one(
+        self, ranks: Any, b: np.ndarray, x: np.ndarray, on_residual: Any
+    ) -> tuple[str, str, list[dict[str, Any]]]:
         bounds = self._matrix._rows
         bs, xs = ranks.spread(b, bounds), ranks.spread(x, bounds)
 
@@ -871,7 +886,8 @@ class Group:
 
         def prepare() -> tuple[Taken, np.dtype]:
             data, indices, indptr, of, kind = arrays_of(A, shape)
-            arrays = [_on_host(a, n, view(a, n).dtype)[0] for a, n in ((data, "data"), (indices, "indices"), (indptr, "indptr"))]
+            named = ((data, "data"), (indices, "indices"), (indptr, "indptr"))
+            arrays = [_on_host(a, n, view(a, n).dtype)[0] for a, n in named]
             matrix, dtype_of_x, _ = take(tuple(arrays), lambda where: context_of("cpu"), of, dtype)
             check_values(matrix)
             return matrix, dtype_of_x
