@@ -321,6 +321,7 @@ spmv_status spmv_group_preconditioner_create_with(spmv_group_matrix *m, const ch
         *precond = NULL;
         (void)context_fail(m->ctx, st, "%s", why);
     }
+    m->lent = m->lent || st == SPMV_OK;
     return group_end(m->group, st);
 }
 

@@ -57,7 +57,10 @@ struct spmv_group_matrix {
     spmv_group *group;
     spmv_context *ctx;
     spmv_plan *plan;
-    const char *method; /* on cuda: of the products of all ranks; NULL: as in the options */
+    spmv_plan *first_plan; /* after new values: that of the first ones, if preconditioners of the caller use it */
+    bool lent;             /* they may */
+    bool updates;          /* the plan takes new values */
+    const char *method;    /* on cuda: of the products of all ranks; NULL: as in the options */
     /* this rank's rows, with columns as in struct plan_ranks: in host memory, or on cuda in `there`; then own has only
      * sizes until group_rows_to_host */
     spmv_csr own, there;
@@ -73,6 +76,9 @@ struct spmv_group_matrix {
     int64_t *chunk_of_rank;             /* ranks + 1: the first chunk of each rank */
     int64_t *row_of_rank, *col_of_rank; /* ranks + 1: the first row and element of x of each rank */
     int64_t *work_of_rank;              /* ranks: rows plus nonzeros */
+    int64_t *given_entry, *own_entry;   /* ranks + 1: the first nonzero that each rank gave, and that it owns */
+    bool takes_values;                  /* the caller gave the rows, and may give new values */
+    int64_t version;                    /* how often values were replaced */
     int64_t *chunk;                     /* the chunks of this rank, see struct plan_ranks */
     int64_t *chunk_entry;               /* chunks + 1: the first entry of each chunk, counted from the rank's first */
     bool *edge;
@@ -187,6 +193,9 @@ uint64_t group_mix(uint64_t numbers, const void *bytes, size_t size);
  * overwritten, so that no rank needs memory for two copies of its rows. */
 spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given_up,
                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
+
+/* Together: spmv_group_matrix_update_values between group_begin and group_end. */
+spmv_status group_matrix_renew(spmv_group_matrix *m, const void *values);
 
 /* On cuda, sets m->method from the rows of all ranks, whose columns are still those of the whole
  * matrix. name, compression: the options. Together. */

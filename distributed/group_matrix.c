@@ -569,6 +569,15 @@ static void write_note(spmv_group_matrix *m)
                  (long long)m->all_ghosts, plural(m->all_ghosts));
 }
 
+/* A plan of this rank's rows. */
+static spmv_status plan_rows(spmv_group_matrix *m, const spmv_plan_options *o, spmv_plan **plan)
+{
+    spmv_csr view = context_on_device(m->ctx) ? m->there : m->own;
+    view.cols = m->own.cols;
+    view.memory = SPMV_MEMORY_CONTEXT;
+    return plan_create_for_rank(m->ctx, &view, o, &m->ranks, plan);
+}
+
 /* Makes the plan and the vectors of this rank. */
 static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_options *o)
 {
@@ -585,11 +594,7 @@ static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_optio
     m->own.cols = h->room + own_cols + h->after;
     m->ranks.before = h->room;
     m->ranks.after = h->after;
-    const bool device = context_on_device(m->ctx);
-    spmv_csr view = device ? m->there : m->own;
-    view.cols = m->own.cols;
-    view.memory = SPMV_MEMORY_CONTEXT;
-    TRY(plan_create_for_rank(m->ctx, &view, &plan, &m->ranks, &m->plan));
+    TRY(plan_rows(m, &plan, &m->plan));
     TRY(spmv_plan_describe(m->plan, &info, sizeof info));
     m->type = info.type;
     const int64_t size = (int64_t)spmv_type_size(m->type);
@@ -668,6 +673,9 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     if (context_on_device(ctx))
         TRY(exchange_open(m, o.exchange));
     write_note(m);
+    m->given_entry = s.entry; /* for new values */
+    m->own_entry = own_entry;
+    s.entry = own_entry = NULL;
 done:
     release_source(&s);
     host_free(bound);
@@ -690,7 +698,10 @@ spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own, con
         return context_need(group != NULL ? group->ctx : NULL, "spmv_group_matrix_create", "matrix", matrix);
     *matrix = NULL;
     group_begin(group);
-    return group_end(group, group_matrix_make(group, own, false, options, matrix));
+    const spmv_status st = group_matrix_make(group, own, false, options, matrix);
+    if (*matrix != NULL)
+        (*matrix)->takes_values = true;
+    return group_end(group, st);
 }
 
 void spmv_group_matrix_destroy(spmv_group_matrix *m)
@@ -702,14 +713,107 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
     if (m->near != NULL)
         near_close(m);
     spmv_plan_destroy(m->plan);
+    spmv_plan_destroy(m->first_plan);
     group_halo_release(m);
     group_arrays_release(m->ctx, &m->arrays);
     context_free(m->ctx, m->context_ghosts);
     host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk,
-                  m->chunk_entry, m->edge, m->parts, m->all_parts, m->fold, m->met, m->work_of_rank);
+                  m->chunk_entry, m->edge, m->parts, m->all_parts, m->fold, m->met, m->work_of_rank, m->given_entry,
+                  m->own_entry);
     spmv_free(m->ctx, m->x_at);
     group_free_queued(m->ctx, m->context_parts, m->context_chunk);
     host_free(m);
+}
+
+/* ------------------------------------------------------------- new values */
+
+static spmv_status check_values(const spmv_group_matrix *m, const void *values)
+{
+    static const char call[] = "spmv_group_matrix_update_values";
+    const int rank = m->group->transport.rank;
+    if (!m->takes_values)
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: the matrix is not of spmv_group_matrix_create: make it again", call);
+    if (m->pattern)
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "%s: a pattern has no values", call);
+    if (values == NULL && m->given_entry[rank + 1] > m->given_entry[rank])
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "%s: values is NULL", call);
+    return SPMV_OK;
+}
+
+/* The values go the way that those of the rows went. */
+static spmv_status move_values(spmv_group_matrix *m, const void *values)
+{
+    spmv_status st = SPMV_OK;
+    const int rank = m->group->transport.rank;
+    const int64_t size = (int64_t)spmv_type_size(m->own.type);
+    const struct kept kept = find_kept(m, m->given_entry, m->own_entry);
+    const int64_t come = m->own_entry[rank + 1] - m->own_entry[rank] - (kept.end - kept.begin);
+    char *arrived = NULL;
+    if (!context_on_device(m->ctx))
+        return move(m, m->given_entry, m->own_entry, size, values, false, m->val);
+    TRY(spmv_group_agree(m->group, host_alloc(m->ctx, max_i64(1, come) * size, what, (void **)&arrived)));
+    TRY(move_array_to_gpu(m, m->given_entry, m->own_entry, size, values, arrived, m->arrays.val));
+    host_free_all(m->row_ptr, m->col, m->val); /* a copy of the rows (group_rows_to_host) */
+    m->row_ptr = NULL;
+    m->col = NULL;
+    m->val = NULL;
+    m->own.row_ptr = m->own.val = NULL;
+    m->own.col = NULL;
+done:
+    host_free(arrived);
+    return st;
+}
+
+/* The first plan may be packed for values that stay; from the second on, one takes new values. */
+static spmv_status renew_plan(spmv_group_matrix *m)
+{
+    spmv_plan_info info;
+    spmv_plan_options o;
+    spmv_plan *made = NULL;
+    if (m->updates) {
+        m->plan->symmetry = PLAN_SYMMETRY_UNKNOWN; /* of the whole matrix: on ranks without entries too */
+        return m->own.nnz > 0 ? spmv_plan_update_values(m->plan, context_on_device(m->ctx) ? m->arrays.val : m->val)
+                              : SPMV_OK;
+    }
+    spmv_status st = spmv_plan_describe(m->plan, &info, sizeof info);
+    if (st != SPMV_OK)
+        return st;
+    spmv_plan_options_init(&o, sizeof o);
+    o.type = m->type;
+    o.method = info.method;
+    o.compression = m->plan->compression;
+    o.update_values = m->own.nnz > 0;
+    st = plan_rows(m, &o, &made);
+    if (st != SPMV_OK)
+        return st;
+    if (m->lent)
+        m->first_plan = m->plan;
+    else
+        spmv_plan_destroy(m->plan);
+    m->plan = made;
+    m->updates = true;
+    return SPMV_OK;
+}
+
+spmv_status group_matrix_renew(spmv_group_matrix *m, const void *values)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_group_agree(m->group, check_values(m, values)));
+    TRY(spmv_group_agree(m->group, spmv_synchronize(m->ctx)));
+    m->version++; /* from here on, values have changed */
+    TRY(move_values(m, values));
+    TRY(spmv_group_agree(m->group, renew_plan(m)));
+done:
+    return st;
+}
+
+spmv_status spmv_group_matrix_update_values(spmv_group_matrix *m, const void *values)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(m->group);
+    return group_end(m->group, group_matrix_renew(m, values));
 }
 
 /* ------------------------------------------------------------- use */

@@ -23,6 +23,7 @@ struct spmv_group_solver {
     spmv_cg_fn on_iteration;          /* of the caller */
     void *user;
     struct group_callback callback; /* of the present solve */
+    int64_t version;                /* of the values of m, of which everything is made */
     struct solver_ranks ranks;
     spmv_solver *solver;
 };
@@ -250,7 +251,7 @@ static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *optio
     if (ready == SPMV_OK)
         ready = host_alloc(m->ctx, sizeof *g, what, (void **)&g);
     if (g != NULL)
-        *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user};
+        *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user, .version = m->version};
     TRY(group_agree_on(m->group, ready, "other options of a solver", numbers_of(&o)));
     g->ranks = functions_of(g);
     o.on_iteration = tell;
@@ -300,12 +301,26 @@ static spmv_status check_vectors(const spmv_group_matrix *m, const void *b, cons
     return SPMV_OK;
 }
 
+/* Makes everything again of new values. */
+static spmv_status renew(spmv_group_solver *g)
+{
+    spmv_group_matrix *const negative = g->negative;
+    if (g->version == g->m->version)
+        return SPMV_OK;
+    g->negative = NULL;
+    g->version = g->m->version;
+    const spmv_status st = solver_renew_for_rank(g->solver, g->m->plan);
+    spmv_group_matrix_destroy(negative); /* its plan was in use */
+    return st;
+}
+
 static spmv_status solve(spmv_group_solver *g, const void *b, void *x, spmv_solver_result *result, size_t size)
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *const m = g->m;
     struct group_callback callback = {.stops = NULL};
     TRY(spmv_group_agree(m->group, check_vectors(m, b, x)));
+    TRY(renew(g));
     TRY(group_solve_begin(m, x, g->on_iteration, g->user, &callback));
     g->callback = callback;
     /* a rank without rows has vectors all the same */
@@ -325,9 +340,28 @@ spmv_status spmv_group_solver_solve(spmv_group_solver *g, const void *b, void *x
     return group_end(g->m->group, solve(g, b, x, result, size));
 }
 
+spmv_status spmv_group_solver_update_values(spmv_group_solver *g, const void *values)
+{
+    if (g == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(g->m->group);
+    spmv_status st = group_matrix_renew(g->m, values);
+    if (st == SPMV_OK)
+        st = renew(g);
+    return group_end(g->m->group, st);
+}
+
 spmv_status spmv_group_solver_describe(const spmv_group_solver *g, spmv_solver_info *info, size_t size)
 {
-    return spmv_solver_describe(g != NULL ? g->solver : NULL, info, size);
+    spmv_solver_info full;
+    spmv_status st = spmv_solver_describe(g != NULL ? g->solver : NULL, info, size);
+    if (st == SPMV_OK)
+        st = spmv_solver_describe(g->solver, &full, sizeof full);
+    if (st != SPMV_OK)
+        return st;
+    full.plan = g->m->plan; /* new values may have replaced it */
+    result_write(info, size, &full, sizeof full);
+    return SPMV_OK;
 }
 
 /* ------------------------------------------------------------- the transpose */

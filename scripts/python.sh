@@ -40,7 +40,7 @@ for interpreter in "$python" ${ALSO-}; do
     echo "python.sh: the tests, in a fresh environment of $("$interpreter" -V)"
     rm -rf "$work/fresh"
     "$interpreter" -m venv "$work/fresh"
-    "$work/fresh/bin/pip" install -q "$wheel" pytest scipy jax
+    "$work/fresh/bin/pip" install -q "$wheel" pytest scipy jax mpi4py
     "$work/fresh/bin/pytest" -q -p no:cacheprovider python/tests
     "$work/fresh/bin/python" examples/python/scipy_solve.py >/dev/null
 done

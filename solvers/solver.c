@@ -372,13 +372,14 @@ static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *
         st = solver_find(ctx, o->solver, solver);
     if (st != SPMV_OK)
         return st;
-    const char *const refused = *solver == &krylov_direct ? "the solver direct"
-                                : o->inner != 0           ? "the option inner"
-                                : o->vectors != 1         ? "several right-hand sides"
-                                : o->own_precond != NULL  ? "the option own_precond"
-                                : o->plan != NULL         ? "the option plan"
-                                : o->on_iterate != NULL   ? "the option on_iterate"
-                                                          : NULL;
+    const char *const refused =
+        *solver == &krylov_direct ? "the solver direct: take gmres with the preconditioner ilut"
+        : o->inner != 0           ? "the option inner: take type f32 with a larger rtol, or f64"
+        : o->vectors != 1 ? "several right-hand sides: solve for one after the other, with one solver and its set-up"
+        : o->own_precond != NULL ? "the option own_precond: take a preconditioner by its name"
+        : o->plan != NULL        ? "the option plan: the matrix of the group has one"
+        : o->on_iterate != NULL  ? "the option on_iterate: on_iteration tells the residual"
+                                 : NULL;
     if (refused != NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_solver_create: not on ranks: %s", refused);
     const bool of_cg = !choice_is_auto(o->rung);
@@ -483,6 +484,46 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
     return SPMV_OK;
 }
 
+/* What solves of the present values use besides the plan. keeps: the preconditioner, which takes new values. */
+static void drop_rest(spmv_solver *s, bool keeps)
+{
+    solver_scaled_destroy(s->scaled);
+    s->scaled = NULL;
+    drop_resorts(s);
+    s->used_precond = NULL;
+    if (!keeps) { /* it may use the plan */
+        drop_precond(s);
+        direct_destroy(s->direct);
+        s->direct = NULL;
+        solver_drop_system(s);
+    }
+}
+
+/* After new values: if they have failed, solves fail with that. */
+static spmv_status end_update(spmv_solver *s, spmv_status st)
+{
+    if (st != SPMV_OK) {
+        s->failed = st;
+        snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(s->ctx));
+        drop_precond(s);
+    }
+    return st;
+}
+
+spmv_status solver_renew_for_rank(spmv_solver *s, spmv_plan *plan)
+{
+    const double begin = monotonic_seconds();
+    spmv_status st = SPMV_OK;
+    drop_rest(s, false);
+    s->plan = plan;
+    s->a = plan->a;
+    TRY(choose(s, false));
+    TRY(make_rest(s));
+    s->seconds = monotonic_seconds() - begin;
+done:
+    return end_update(s, st);
+}
+
 /* spmv_solver_update_values on a context that this thread holds. */
 static spmv_status update_values(spmv_solver *s, const void *values)
 {
@@ -493,7 +534,8 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         return st;
     if (s->ranks != NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_solver_update_values: the solver is one of several ranks");
+                            "spmv_solver_update_values: the solver is one of several ranks: take "
+                            "spmv_group_solver_update_values");
     if (s->a.val == NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_update_values: a pattern has no values");
     if (s->options.plan != NULL)
@@ -505,16 +547,7 @@ static spmv_status update_values(spmv_solver *s, const void *values)
     if (st != SPMV_OK)
         return st;
     const bool renews = s->precond != NULL && s->precond != s->options.own_precond && precond_renews(s->precond);
-    solver_scaled_destroy(s->scaled);
-    s->scaled = NULL;
-    drop_resorts(s);
-    s->used_precond = NULL;
-    if (!renews) { /* it may use the plan */
-        drop_precond(s);
-        direct_destroy(s->direct);
-        s->direct = NULL;
-        solver_drop_system(s);
-    }
+    drop_rest(s, renews);
     if (s->copies.val != NULL)
         TRY(ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, s->copies.val,
                               s->a.nnz * (int64_t)(spmv_type_size(s->a.type) / 4)));
@@ -537,12 +570,7 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         TRY(make_rest(s));
     s->seconds = monotonic_seconds() - begin;
 done:
-    if (st != SPMV_OK) {
-        s->failed = st;
-        snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(ctx));
-        drop_precond(s);
-    }
-    return st;
+    return end_update(s, st);
 }
 
 spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)

@@ -53,6 +53,10 @@ struct solver_ranks {
 spmv_status solver_create_for_rank(spmv_plan *plan, const struct solver_ranks *ranks,
                                    const spmv_solver_options *options, spmv_solver **solver);
 
+/* After new values of the matrix: chooses and makes everything again. plan: of the same rows; that of before
+ * may be destroyed already. After a failure solves fail with it. */
+spmv_status solver_renew_for_rank(spmv_solver *solver, spmv_plan *plan);
+
 /* Makes the named preconditioner of a matrix that need not be symmetric, for gmres and bicgstab. */
 spmv_status solver_make_unsymmetric(spmv_context *ctx, const char *name, const spmv_csr *a,
                                     const spmv_preconditioner_options *options, spmv_preconditioner **made);

@@ -1,4 +1,5 @@
-/* spmv bench on several ranks: the time of a product, and of an iteration of conjugate gradients.
+/* spmv bench on several ranks: the time of a product, and of an iteration of conjugate gradients or, with
+ * a preconditioner other than jacobi, of a whole solution: set-up and solve.
  *
  * The time of an iteration is that of a long solve less the least time of a short one, divided by the
  * difference of their numbers of iterations: what a solve does once does not count.
@@ -17,8 +18,9 @@
 #include "core/choice.h"
 #include "core/reals.h"
 
-/* Numbers of timed runs, of products that a GPU has queued in each, and iterations of the short and, by default, of the long solve. */
-enum { PRODUCTS = 20, QUEUED = 10, SOLVES = 5, FEW_ITERATIONS = 20, MANY_ITERATIONS = 500 };
+/* Numbers of timed runs, of products that a GPU has queued in each, and iterations of the short and, by default, of
+ * the long solve, and of a whole solution. */
+enum { PRODUCTS = 20, QUEUED = 10, SOLVES = 5, FEW_ITERATIONS = 20, MANY_ITERATIONS = 500, MOST_ITERATIONS = 3000 };
 
 static const char *refuse(const struct options *o)
 {
@@ -34,8 +36,8 @@ static const char *refuse(const struct options *o)
         return "--peers is not supported on several ranks, except --peers none";
     if (strcmp(o->op, "spmv") != 0 && strcmp(o->op, "cg") != 0)
         return "several ranks measure --op spmv and --op cg only";
-    if (option_given(o, "precond") && strcmp(o->precond, "none") != 0 && strcmp(o->precond, "jacobi") != 0)
-        return "several ranks measure the preconditioners none and jacobi only";
+    if (option_given(o, "precond") && (strchr(o->precond, ',') != NULL || strcmp(o->precond, "all") == 0))
+        return "several ranks measure one preconditioner at a time: give --precond one name";
     return NULL;
 }
 
@@ -47,6 +49,9 @@ struct bench {
     void *x; /* of the solves */
     spmv_preconditioner *precond;
     const char *precond_name;
+    bool solutions; /* are timed, not iterations */
+    double rtol;
+    double precond_seconds; /* of the last solution */
     spmv_cg_result result;
     struct timing timing;
 };
@@ -79,7 +84,7 @@ static spmv_status solve(struct bench *b, int64_t limit, double *seconds)
 {
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
-    options.rtol = b->p.type == SPMV_F32 ? 1e-5 : 1e-12;
+    options.rtol = b->rtol;
     options.max_iterations = limit;
     options.zero_start = 1;
     options.precond = b->precond;
@@ -94,17 +99,45 @@ static spmv_status solve(struct bench *b, int64_t limit, double *seconds)
     return st == SPMV_ERROR_ITERATIONS || st == SPMV_ERROR_STAGNATION ? SPMV_OK : place_passed(b->place, st);
 }
 
-static spmv_status measure_solves(struct bench *b)
+/* Makes the preconditioner. *seconds: the time. */
+static spmv_status make_precond(struct bench *b, double *seconds)
+{
+    const double began = monotonic_seconds();
+    const spmv_status st = spmv_group_preconditioner_create(b->place->matrix, b->precond_name, &b->precond);
+    *seconds = monotonic_seconds() - began;
+    return place_passed(b->place, st);
+}
+
+/* Whole solutions, after one that is not timed. All ranks begin at the same time, and end together. */
+static spmv_status measure_solutions(struct bench *b)
+{
+    double samples[SOLVES], seconds = 0;
+    const int limit = b->place->o->max_iterations > 0 ? b->place->o->max_iterations : MOST_ITERATIONS;
+    spmv_status st = SPMV_OK;
+    for (int i = -1; i < SOLVES && st == SPMV_OK; i++) {
+        st = place_agree(b->place, SPMV_OK);
+        if (st == SPMV_OK)
+            st = make_precond(b, &b->precond_seconds);
+        if (st == SPMV_OK)
+            st = solve(b, limit, &seconds);
+        if (st == SPMV_OK && b->result.status != SPMV_OK)
+            st = place_passed(b->place, b->result.status); /* its time means nothing */
+        spmv_preconditioner_destroy(b->precond);
+        b->precond = NULL;
+        samples[i > 0 ? i : 0] = b->precond_seconds + seconds;
+    }
+    if (st == SPMV_OK)
+        b->timing = timing_summary(samples, SOLVES);
+    return st;
+}
+
+static spmv_status measure_iterations(struct bench *b)
 {
     double samples[SOLVES], few = 0, shortest = 0;
     int64_t iterations = 0; /* of the short solve */
     const struct options *const o = b->place->o;
     const int limit = o->max_iterations > FEW_ITERATIONS ? o->max_iterations : MANY_ITERATIONS;
-    spmv_status st = place_vector(b->place, "the vector x", SPMV_GROUP_COLS, 0, &b->x);
-    if (st == SPMV_OK && option_given(o, "precond")) {
-        b->precond_name = choice_is_auto(o->precond) ? "jacobi" : o->precond;
-        st = place_passed(b->place, spmv_group_preconditioner_create(b->place->matrix, b->precond_name, &b->precond));
-    }
+    spmv_status st = option_given(o, "precond") ? make_precond(b, &b->precond_seconds) : SPMV_OK;
     if (st == SPMV_OK)
         st = solve(b, FEW_ITERATIONS, &few); /* loads the kernels */
     for (int i = 0; i < SOLVES && st == SPMV_OK; i++) {
@@ -123,17 +156,47 @@ static spmv_status measure_solves(struct bench *b)
     return SPMV_OK;
 }
 
+static spmv_status measure_solves(struct bench *b)
+{
+    const struct options *const o = b->place->o;
+    if (option_given(o, "precond"))
+        b->precond_name = o->precond;
+    b->solutions = strcmp(b->precond_name, "none") != 0 && strcmp(b->precond_name, "jacobi") != 0;
+    b->rtol = b->solutions ? real_limits_of(b->p.type).tolerance : b->p.type == SPMV_F32 ? 1e-5 : 1e-12;
+    const spmv_status st = place_vector(b->place, "the vector x", SPMV_GROUP_COLS, 0, &b->x);
+    return st != SPMV_OK ? st : b->solutions ? measure_solutions(b) : measure_iterations(b);
+}
+
 static void tell(const struct bench *b)
 {
     const double seconds = b->timing.median;
-    remark(LEVEL_QUIET, "%s of %s: %s (%s to %s)%s%s, %.1f Gflop/s in products", b->solves ? "cg" : "spmv",
-           b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
-           b->solves ? " an iteration, by " : "", b->solves ? b->result.rung : "",
-           1e-9 * product_flops(&b->p) / seconds);
+    if (b->solutions)
+        remark(LEVEL_QUIET, "cg of %s: %s (%s to %s) a solution, set-up of %s %s, %lld iterations, by %s",
+               b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
+               b->result.precond, seconds_text(b->precond_seconds), (long long)b->result.iterations, b->result.rung);
+    else
+        remark(LEVEL_QUIET, "%s of %s: %s (%s to %s)%s%s, %.1f Gflop/s in products", b->solves ? "cg" : "spmv",
+               b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
+               b->solves ? " an iteration, by " : "", b->solves ? b->result.rung : "",
+               1e-9 * product_flops(&b->p) / seconds);
     remark_plan(b->in.argument, &b->p);
     remark(LEVEL_NORMAL, "load %s, plan %s", seconds_text(b->in.seconds), seconds_text(b->p.info.seconds));
     if (b->place->o->verify != VERIFY_OFF)
         tell_check(&b->p, b->solves ? "b" : "y");
+}
+
+static json_t *json_cg(const struct bench *b)
+{
+    const spmv_cg_result *const r = &b->result;
+    json_t *const cg =
+        json_pack("{s:s, s:s, s:I}", "method", r->rung, "precond", r->precond, "iterations", (json_int_t)r->iterations);
+    if (b->solutions) {
+        json_put(cg, "rtol", json_number(b->rtol));
+        json_put(cg, "relative_residual", json_number(r->norm_b > 0 ? r->true_residual / r->norm_b : 0));
+        json_put(cg, "precond_seconds", json_number(b->precond_seconds));
+        json_put(cg, "solution_seconds", json_number(b->timing.median));
+    }
+    return cg;
 }
 
 static spmv_status write_json(const struct bench *b)
@@ -143,9 +206,7 @@ static spmv_status write_json(const struct bench *b)
     json_t *const result = json_plan(&b->p, b->solves ? "cg" : "spmv");
     json_put(result, "seconds", json_timing(&b->timing));
     if (b->solves)
-        json_put(result, "cg",
-                 json_pack("{s:s, s:s, s:I}", "method", b->result.rung, "precond", b->precond_name, "iterations",
-                           (json_int_t)b->result.iterations));
+        json_put(result, "cg", json_cg(b));
     json_put(root, "result", result);
     if (o->verify != VERIFY_OFF)
         json_put(root, "verify", json_check(&b->p));

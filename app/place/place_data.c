@@ -179,8 +179,15 @@ spmv_status place_load_vectors(struct place *place, spmv_group_side side, const 
     if (!place_on_ranks(place))
         return vectors_load(place->ctx, path, type, n, what, why_n, vector, k);
     void *all = NULL;
-    *k = 1;
+    *k = 0; /* any number, to say what to do about several */
     spmv_status st = place_writes(place) ? vectors_load(place->ctx, path, type, n, what, why_n, &all, k) : SPMV_OK;
+    if (st == SPMV_OK && *k > 1) {
+        complain("%s has %d vectors: several ranks take one at a time, %s: run the command for each, or for all "
+                 "without ranks",
+                 path, *k, what);
+        st = SPMV_ERROR_UNSUPPORTED;
+    }
+    *k = 1;
     st = place_agree(place, st);
     if (st == SPMV_OK)
         st = place_vector(place, what, side, 0, vector);

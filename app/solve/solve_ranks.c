@@ -20,7 +20,8 @@ const char *job_refuse_ranks(const struct options *o)
     if (o->inner)
         return "--inner is not supported on several ranks: take --type f32 with a larger --rtol, or f64";
     if (o->vectors > 1)
-        return "several ranks solve for one right-hand side only: without --vectors, one after the other";
+        return "several ranks solve for one right-hand side at a time: run the command for each, or for all without "
+               "ranks";
     if (o->plot != NULL)
         return "--plot is not supported on several ranks; --history writes the residuals";
     return NULL;

@@ -14,7 +14,6 @@
 #include <HYPRE_IJ_mv.h>
 #include <HYPRE_krylov.h>
 #include <HYPRE_parcsr_ls.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,7 @@ struct amg_settings {
 };
 enum { L1_SYMMETRIC = 8 };
 static const struct amg_settings to_try[] = {{0.25, L1_SYMMETRIC}, {0.5, L1_SYMMETRIC}, {0.25, 0}, {0.5, 0}};
-static struct amg_settings settings; /* the fastest */
+static size_t setting; /* the number of the fastest */
 static int preconditioned;
 static double rtol;
 static HYPRE_Int most;
@@ -113,6 +112,7 @@ static void solve_with(struct worker *worker, HYPRE_Solver with)
 static void solve_by_amg(struct worker *worker)
 {
     HYPRE_Solver amg = NULL;
+    const struct amg_settings settings = to_try[setting];
     const double began = MPI_Wtime();
     HYPRE_BoomerAMGCreate(&amg);
     HYPRE_BoomerAMGSetStrongThreshold(amg, settings.strength);
@@ -133,29 +133,6 @@ static void solve_by_amg(struct worker *worker)
     HYPRE_BoomerAMGDestroy(amg);
 }
 
-/* Chooses the settings that reach the tolerance fastest. All ranks choose the same. */
-static const char *choose_settings(struct worker *worker)
-{
-    const char *failure = worker_run(worker); /* the first run is slower */
-    struct amg_settings best = to_try[0];
-    double best_seconds = -1;
-    for (size_t s = 0; s < sizeof to_try / sizeof to_try[0] && failure == NULL; s++) {
-        double seconds = 0;
-        settings = to_try[s];
-        MPI_Barrier(MPI_COMM_WORLD);
-        const double began = MPI_Wtime();
-        failure = worker_run(worker);
-        const double own = worker->residual <= rtol ? MPI_Wtime() - began : HUGE_VAL;
-        MPI_Allreduce(&own, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        if (best_seconds < 0 || seconds < best_seconds) {
-            best = settings;
-            best_seconds = seconds;
-        }
-    }
-    settings = best;
-    return failure;
-}
-
 const char *worker_open(struct worker *worker, const struct ranks_problem *problem, const struct share *share)
 {
     const size_t rows = (size_t)(worker->row_end - worker->row_begin),
@@ -167,7 +144,6 @@ const char *worker_open(struct worker *worker, const struct ranks_problem *probl
     preconditioned = problem->op == PEER_CG_PRECOND;
     rtol = problem->rtol;
     most = (HYPRE_Int)problem->max_iterations;
-    settings = to_try[0];
     if (fits)
         make_matrix(worker, share, lengths, numbers, columns);
     free(lengths);
@@ -176,7 +152,7 @@ const char *worker_open(struct worker *worker, const struct ranks_problem *probl
     if (!fits)
         return "out of memory";
     if (preconditioned)
-        return choose_settings(worker);
+        return worker_choose(worker, rtol, &setting, sizeof to_try / sizeof to_try[0]);
     if (problem->op != PEER_CG)
         return "it only solves";
     solver = new_solver(0);

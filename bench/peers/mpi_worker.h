@@ -44,6 +44,10 @@ const char *worker_run(struct worker *worker);
 /* Writes this rank's rows of the result. */
 const char *worker_fetch(struct worker *worker, double *rows);
 
+/* For a solver with settings that are tried (PEER_CG_PRECOND): runs with each, chosen by *setting = 0 ...
+ * count - 1, and sets the one that reaches the tolerance fastest; all ranks the same. */
+const char *worker_choose(struct worker *worker, double rtol, size_t *setting, size_t count);
+
 /* Call between MPI_Init and MPI_Finalize. Returns the exit code; if it is not 0, other ranks may be
  * waiting for this one. */
 int worker_serve(struct worker *worker, const char *folder);

@@ -29,7 +29,7 @@
     X(librsb, OMP, "librsb", "spmv", "librsb (Debian: librsb-dev)")                                                    \
     X(graphblas, OMP, "graphblas graphblas-spgemm", "spmv spgemm", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)") \
     X(tbb, OMP, "tbb-scan tbb-reduce tbb-sort", "scan reduce sort", "oneTBB with libstdc++ (Debian: libtbb-dev)")      \
-    X(petsc, OMP, "petsc petsc-cg", "spmv cg", "PETSc with MPI (Debian: petsc-dev)")                                   \
+    X(petsc, OMP, "petsc petsc-cg petsc-gamg-cg", "spmv cg cg-precond", "PETSc with MPI (Debian: petsc-dev)")          \
     X(hypre, OMP, "hypre-cg hypre-amg-cg", "cg cg-precond", "hypre with MPI (Debian: libhypre-dev)")
 
 #endif

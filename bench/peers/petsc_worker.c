@@ -1,7 +1,11 @@
-/* One rank of PETSc (mpi_worker.h): y = A x by MatMult, or A x = b by KSPCG.
+/* One rank of PETSc (mpi_worker.h): y = A x by MatMult, or A x = b by KSPCG, without a preconditioner or
+ * with GAMG (PEER_CG_PRECOND).
  *
- * KSPCG stops by the natural norm, sqrt(r'z): without a preconditioner this is ||r|| and needs no
- * further sum.
+ * Without one, KSPCG stops by the natural norm, sqrt(r'z): this is ||r|| then and needs no further sum.
+ * With GAMG it stops by ||r||.
+ *
+ * GAMG: smoothed aggregation, one V-cycle. The threshold of strength and the smoother are those that solve
+ * this system fastest. Set-up and solve are part of each run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <petscksp.h>
@@ -18,6 +22,17 @@ static Mat matrix;
 static Vec x, y; /* y = A x; of a solve, x is b and y the solution */
 static KSP solver;
 static double norm_b;
+
+/* The threshold of strength, negative: PETSc's default; the preconditioner of the Chebyshev smoother. */
+struct gamg_settings {
+    PetscReal threshold;
+    const char *smoother;
+};
+static const struct gamg_settings to_try[] = {{-1, "jacobi"}, {0.02, "jacobi"}, {-1, "sor"}, {0.02, "sor"}};
+static size_t setting; /* the number of the fastest */
+static int preconditioned;
+static double rtol;
+static PetscInt most; /* iterations */
 
 /* PETSc's message for the error. */
 static const char *words(PetscErrorCode error)
@@ -61,7 +76,19 @@ static PetscErrorCode make_matrix(const struct worker *worker, const struct rank
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode make_solver(const struct ranks_problem *problem)
+/* The smoother is an option: PETSc makes those of the levels when it sets up. */
+static PetscErrorCode set_gamg(PC precond)
+{
+    struct gamg_settings s = to_try[setting];
+    PetscFunctionBeginUser;
+    PetscCall(PCSetType(precond, PCGAMG));
+    PetscCall(PetscOptionsSetValue(NULL, "-mg_levels_pc_type", s.smoother));
+    if (s.threshold >= 0)
+        PetscCall(PCGAMGSetThreshold(precond, &s.threshold, 1));
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode make_solver(void)
 {
     PC precond = NULL;
     PetscFunctionBeginUser;
@@ -69,12 +96,14 @@ static PetscErrorCode make_solver(const struct ranks_problem *problem)
     PetscCall(KSPSetType(solver, KSPCG));
     PetscCall(KSPSetOperators(solver, matrix, matrix));
     PetscCall(KSPGetPC(solver, &precond));
-    PetscCall(PCSetType(precond, PCNONE));
-    PetscCall(KSPSetNormType(solver, KSP_NORM_NATURAL));
-    PetscCall(KSPSetTolerances(solver, problem->rtol, 0, PETSC_DEFAULT, (PetscInt)problem->max_iterations));
+    if (preconditioned)
+        PetscCall(set_gamg(precond));
+    else
+        PetscCall(PCSetType(precond, PCNONE));
+    PetscCall(KSPSetNormType(solver, preconditioned ? KSP_NORM_UNPRECONDITIONED : KSP_NORM_NATURAL));
+    PetscCall(KSPSetTolerances(solver, rtol, 0, PETSC_DEFAULT, most));
     PetscCall(KSPSetFromOptions(solver));
     PetscCall(KSPSetUp(solver));
-    PetscCall(VecNorm(x, NORM_2, &norm_b));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -94,17 +123,36 @@ static PetscErrorCode solve(struct worker *worker)
     PetscFunctionReturn(reason > 0 || reason == KSP_DIVERGED_ITS ? PETSC_SUCCESS : PETSC_ERR_NOT_CONVERGED);
 }
 
+/* Makes GAMG, solves and releases it. */
+static PetscErrorCode solve_by_gamg(struct worker *worker)
+{
+    PetscFunctionBeginUser;
+    const double began = MPI_Wtime();
+    PetscCall(make_solver());
+    worker->setup_seconds = MPI_Wtime() - began;
+    PetscCall(solve(worker));
+    PetscCall(KSPDestroy(&solver));
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 const char *worker_open(struct worker *worker, const struct ranks_problem *problem, const struct share *share)
 {
+    rtol = problem->rtol;
+    most = (PetscInt)problem->max_iterations;
+    preconditioned = problem->op == PEER_CG_PRECOND;
     PetscErrorCode error = make_matrix(worker, problem, share);
+    if (error == PETSC_SUCCESS && problem->op != PEER_SPMV)
+        error = VecNorm(x, NORM_2, &norm_b);
     if (error == PETSC_SUCCESS && problem->op == PEER_CG)
-        error = make_solver(problem);
+        error = make_solver();
+    if (error == PETSC_SUCCESS && preconditioned)
+        return worker_choose(worker, rtol, &setting, sizeof to_try / sizeof to_try[0]);
     return words(error);
 }
 
 const char *worker_run(struct worker *worker)
 {
-    return words(solver != NULL ? solve(worker) : MatMult(matrix, x, y));
+    return words(preconditioned ? solve_by_gamg(worker) : solver != NULL ? solve(worker) : MatMult(matrix, x, y));
 }
 
 const char *worker_fetch(struct worker *worker, double *rows)

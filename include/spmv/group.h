@@ -193,6 +193,21 @@ SPMV_API spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr 
                                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
 SPMV_API void spmv_group_matrix_destroy(spmv_group_matrix *matrix);
 
+/* Together: replaces the values of the matrix; its pattern, cut and halo stay. The first call makes
+ * another plan, of the same method, which takes new values; later ones keep it. Products then have the
+ * bits of a new matrix with these values.
+ *
+ *   values  those of the rows that this rank gave to spmv_group_matrix_create, in the order of own.val
+ *           and of its type, in host memory. NULL: allowed if this rank gave no entries
+ *
+ * The array may change after the call. Solvers of the matrix make their set-up again, in the next solve.
+ * Preconditioners of spmv_group_preconditioner_create must be made again by the caller. A transpose
+ * keeps the values that it was made of.
+ *
+ * Errors, on all ranks: SPMV_ERROR_UNSUPPORTED (a pattern; a matrix of spmv_group_matrix_read or
+ * _transpose), SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY, SPMV_ERROR_DEVICE; those of another rank. */
+SPMV_API spmv_status spmv_group_matrix_update_values(spmv_group_matrix *matrix, const void *values);
+
 /* Together: reads a matrix file, as spmv_matrix_read, and makes the same matrix as
  * spmv_group_matrix_create. Each rank reads a part, and none has much more than its own rows in
  * memory:
@@ -353,8 +368,9 @@ typedef struct spmv_group_solver spmv_group_solver;
  *   options  as for spmv_solver_create, the same on all ranks. precond: as for
  *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be
  *            symmetric. precond_options: as for spmv_group_preconditioner_create_with. on_iteration: as
- *            for spmv_group_cg. The solver direct, inner, several right-hand sides, plan, own_precond
- *            and on_iterate are not supported (SPMV_ERROR_UNSUPPORTED). type is that of the matrix.
+ *            for spmv_group_cg. The solver direct, inner, several right-hand sides (solve for one after
+ *            the other), plan, own_precond and on_iterate are not supported (SPMV_ERROR_UNSUPPORTED; the
+ *            message says what to take instead). type is that of the matrix.
  *            NULL: defaults
  *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
  *
@@ -384,6 +400,16 @@ SPMV_API void spmv_group_solver_destroy(spmv_group_solver *solver);
  * Errors: those of spmv_solver_solve, the same on all ranks; those of another rank. */
 SPMV_API spmv_status spmv_group_solver_solve(spmv_group_solver *solver, const void *b, void *x,
                                              spmv_solver_result *result, size_t size);
+
+/* Together: replaces the values of the solver's matrix, as spmv_group_matrix_update_values, and makes
+ * everything that depends on them again: the choices under "auto" and the preconditioner. Near-null vectors
+ * of the options must still be there. The next solve has the bits of one by a new solver.
+ *
+ *   values  as for spmv_group_matrix_update_values
+ *
+ * Errors, on all ranks: those of spmv_group_matrix_update_values and spmv_group_solver_create. If one comes from
+ * the set-up, the matrix has the new values, and solves return it. */
+SPMV_API spmv_status spmv_group_solver_update_values(spmv_group_solver *solver, const void *values);
 
 /* As spmv_solver_describe. */
 SPMV_API spmv_status spmv_group_solver_describe(const spmv_group_solver *solver, spmv_solver_info *info, size_t size);

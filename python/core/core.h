@@ -11,6 +11,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <spmv/spmv.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +27,23 @@ typedef struct context {
     unsigned forks;          /* as the process counted when the context was made */
     struct released *unused; /* objects that another thread dropped during a call */
     long long next_look;     /* the next time to look for signals, in ns */
+    struct context *leader;  /* of ranks: the context of rank 0, which sees signals; NULL: none */
+    atomic_bool stops;       /* a signal has ended the call of this context, and so those of the other ranks */
 } context;
 
 /* An object of the library that belongs to a context. */
-enum object_kind { KIND_PLAN, KIND_SOLVER, KIND_PRECOND, KIND_MATRIX, KIND_SPGEMM, KIND_BLOCK, KIND_DLPACK };
+enum object_kind {
+    KIND_PLAN,
+    KIND_SOLVER,
+    KIND_PRECOND,
+    KIND_MATRIX,
+    KIND_SPGEMM,
+    KIND_BLOCK,
+    KIND_DLPACK,
+    KIND_GROUP, /* of one rank, as the next two */
+    KIND_GROUP_MATRIX,
+    KIND_GROUP_SOLVER
+};
 
 typedef struct object {
     PyObject ob_base;
@@ -66,6 +80,9 @@ bool context_end_quietly(context *c, call_state state);
 /* Raises the exception of a failed call. */
 void raise_status(spmv_status status, const char *text);
 
+/* Gives the pending exception, of a callback or a signal, the attribute of those that raise_status makes. */
+void mark_status(spmv_status status);
+
 /* For callbacks of the library, without Python's global lock: true if the running call must be
  * cancelled, because a callback has raised an exception or a signal has arrived (Ctrl-C). Looks a
  * few times a second. */
@@ -85,7 +102,36 @@ int to_solver(PyObject *from, void *to);
 int to_matrix_object(PyObject *from, void *to);
 int to_spgemm_plan(PyObject *from, void *to);
 int to_precond_or_none(PyObject *from, void *to);
+int to_group(PyObject *from, void *to);
+int to_group_matrix(PyObject *from, void *to);
+int to_group_solver(PyObject *from, void *to);
 int to_csr(PyObject *from, void *to);
+
+/* The options of a solver without operators: (solver, precond, rung, type, vectors, inner, rtol, atol,
+ * iterations, restart, symmetry_check, options of the preconditioner by name, near_null, near_nulls,
+ * coordinates, nodes, dimensions). The texts are those of the tuple. */
+struct solver_settings {
+    spmv_solver_options solver; /* its precond_options are NULL */
+    spmv_preconditioner_options precond;
+};
+int to_settings(PyObject *from, void *to);
+
+/* What a solver calls of Python, as the user pointer of its callbacks. */
+struct watch {
+    context *c;
+    PyObject *on_iterate;  /* called with (iteration, residual, address of x); NULL: none */
+    PyObject *on_residual; /* called with (iteration, residual); NULL: none */
+};
+int watch_iteration(int64_t iteration, double residual, void *user);
+
+/* Ends a solve: (status, text, results), or NULL with an exception if nothing was solved. */
+PyObject *solver_end(context *c, call_state state, spmv_status st, int vectors, const spmv_solver_result *results);
+
+/* The solver of a rank, with what its callback needs. */
+struct group_solver {
+    spmv_group_solver *solver;
+    struct watch watch;
+};
 
 /* Writes a number in the type. None: *scalar is NULL, else it points to space. */
 bool to_scalar(PyObject *from, spmv_type type, spmv_c128 *space, const void **scalar);
@@ -97,6 +143,6 @@ static inline void *address(unsigned long long number)
 
 /* The functions of the module, by file. */
 extern PyMethodDef context_methods[], product_methods[], matrix_methods[], solve_methods[], primitive_methods[],
-    exchange_methods[];
+    exchange_methods[], group_methods[];
 
 #endif

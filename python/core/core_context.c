@@ -74,6 +74,18 @@ void raise_status(spmv_status status, const char *text)
     Py_XDECREF(name);
 }
 
+void mark_status(spmv_status status)
+{
+    PyObject *type = NULL, *error = NULL, *trace = NULL;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *name = PyUnicode_FromString(spmv_status_name(status));
+    if (name == NULL || error == NULL || PyObject_SetAttrString(error, "status", name) != 0)
+        PyErr_Clear(); /* some objects take no attributes */
+    Py_XDECREF(name);
+    PyErr_Restore(type, error, trace);
+}
+
 /* ------------------------------------------------------------------ calls */
 
 static void destroy(spmv_context *ctx, enum object_kind kind, void *made)
@@ -96,6 +108,16 @@ static void destroy(spmv_context *ctx, enum object_kind kind, void *made)
         break;
     case KIND_BLOCK:
         spmv_free(ctx, made);
+        break;
+    case KIND_GROUP:
+        spmv_group_destroy(made);
+        break;
+    case KIND_GROUP_MATRIX:
+        spmv_group_matrix_destroy(made);
+        break;
+    case KIND_GROUP_SOLVER:
+        spmv_group_solver_destroy(((struct group_solver *)made)->solver);
+        free(made);
         break;
     case KIND_DLPACK:
         break;
@@ -154,6 +176,8 @@ bool context_end(context *c, call_state state, spmv_status status)
         PyEval_RestoreThread(state);
     if (status != SPMV_OK && PyErr_Occurred() == NULL)
         raise_status(status, spmv_last_error(c->ctx)); /* BUSY is of this thread, so it has a message */
+    else if (status != SPMV_OK)
+        mark_status(status);
     context_end_quietly(c, NULL);
     return status == SPMV_OK;
 }
@@ -164,12 +188,16 @@ bool context_interrupted(context *c)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     const long long now = t.tv_sec * 1000000000LL + t.tv_nsec;
+    if (c->leader != NULL && atomic_load(&c->leader->stops))
+        return true;
     if (now < c->next_look)
         return false;
     c->next_look = now + BETWEEN_LOOKS;
     const PyGILState_STATE gil = PyGILState_Ensure();
     const bool stop = PyErr_Occurred() != NULL || PyErr_CheckSignals() != 0;
     PyGILState_Release(gil);
+    if (stop)
+        atomic_store(&c->stops, true);
     return stop;
 }
 
@@ -203,6 +231,7 @@ static void context_dealloc(PyObject *self)
     }
     if (c->lock != NULL)
         PyThread_free_lock(c->lock);
+    Py_XDECREF((PyObject *)c->leader);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -218,9 +247,12 @@ static void object_dealloc(PyObject *self)
         struct released *later = NULL;
         if (c->depth > 0 && c->owner != PyThread_get_thread_ident())
             later = PyMem_Malloc(sizeof *later);
-        if (later != NULL) {
-            *later = (struct released){.next = c->unused, .kind = o->kind, .made = o->made};
-            c->unused = later;
+        if (later != NULL) { /* in order: one that is dropped later may be used by those before */
+            struct released **end = &c->unused;
+            while (*end != NULL)
+                end = &(*end)->next;
+            *later = (struct released){.next = NULL, .kind = o->kind, .made = o->made};
+            *end = later;
         } else {
             destroy(c->ctx, o->kind, o->made);
         }
@@ -314,6 +346,21 @@ int to_spgemm_plan(PyObject *from, void *to)
     return to_object(from, KIND_SPGEMM, "plan of a product of matrices", to);
 }
 
+int to_group(PyObject *from, void *to)
+{
+    return to_object(from, KIND_GROUP, "group", to);
+}
+
+int to_group_matrix(PyObject *from, void *to)
+{
+    return to_object(from, KIND_GROUP_MATRIX, "matrix of a group", to);
+}
+
+int to_group_solver(PyObject *from, void *to)
+{
+    return to_object(from, KIND_GROUP_SOLVER, "solver of a group", to);
+}
+
 int to_precond_or_none(PyObject *from, void *to)
 {
     *(object **)to = NULL;
@@ -399,6 +446,8 @@ static PyObject *context_create(PyObject *module, PyObject *arguments)
     c->depth = 0;
     c->unused = NULL;
     c->next_look = 0;
+    c->leader = NULL;
+    atomic_init(&c->stops, false);
     c->forks = forks;
     c->lock = PyThread_allocate_lock();
     if (c->lock == NULL) {

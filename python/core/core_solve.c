@@ -3,13 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core.h"
 
-/* The callbacks of a solve. It is the user pointer of the library's callbacks. */
-struct watch {
-    context *c;
-    PyObject *on_iterate;  /* called with (iteration, residual, address of x); NULL: none */
-    PyObject *on_residual; /* called with (iteration, residual); NULL: none */
-};
-
 /* Calls function and returns whether the solve must stop: an exception, or a true result. */
 static int tell(PyObject *function, const char *format, long long iteration, double residual, const void *x)
 {
@@ -23,7 +16,7 @@ static int tell(PyObject *function, const char *format, long long iteration, dou
     return stop;
 }
 
-static int on_iteration(int64_t iteration, double residual, void *user)
+int watch_iteration(int64_t iteration, double residual, void *user)
 {
     const struct watch *w = user;
     if (w->on_residual != NULL && tell(w->on_residual, "Ld", iteration, residual, NULL))
@@ -118,7 +111,10 @@ static PyObject *end_solve(context *c, call_state state, spmv_status st, int vec
     }
     if (state != NULL)
         PyEval_RestoreThread(state);
-    PyObject *list = PyErr_Occurred() == NULL ? PyList_New(0) : NULL;
+    const bool interrupted = PyErr_Occurred() != NULL;
+    if (interrupted)
+        mark_status(st);
+    PyObject *list = !interrupted ? PyList_New(0) : NULL;
     for (int v = 0; v < vectors && list != NULL; v++) {
         PyObject *one = row(results, v);
         if (one == NULL || PyList_Append(list, one) != 0)
@@ -134,38 +130,47 @@ static PyObject *end_solve(context *c, call_state state, spmv_status st, int vec
 
 /* ------------------------------------------------------------------ the solver object */
 
+int to_settings(PyObject *from, void *to)
+{
+    struct solver_settings *const s = to;
+    spmv_solver_options *const o = &s->solver;
+    spmv_preconditioner_options *const p = &s->precond;
+    int type;
+    long long max_iterations, nodes;
+    unsigned long long near_null, coordinates;
+    spmv_solver_options_init(o, sizeof *o);
+    spmv_preconditioner_options_init(p, sizeof *p);
+    if (!PyArg_ParseTuple(from, "zzziiiddLii(iiiddddddzi)KiKLi", &o->solver, &o->precond, &o->rung, &type, &o->vectors,
+                          &o->inner, &o->rtol, &o->atol, &max_iterations, &o->restart, &o->symmetry_check, &p->block,
+                          &p->degree, &p->steps, &p->shift, &p->strength, &p->fill, &p->drop, &p->lowest, &p->highest,
+                          &p->smoother, &p->update_values, &near_null, &p->near_nulls, &coordinates, &nodes,
+                          &p->dimensions))
+        return 0;
+    p->near_null = address(near_null);
+    p->coordinates = address(coordinates);
+    p->nodes = nodes;
+    o->type = (spmv_type)type;
+    o->max_iterations = max_iterations;
+    return 1;
+}
+
 static PyObject *solver_new(PyObject *module, PyObject *arguments)
 {
     context *c = NULL;
     spmv_csr a;
-    spmv_solver_options o;
-    spmv_preconditioner_options p;
-    int type;
-    long long max_iterations;
-    long long nodes;
-    unsigned long long near_null, coordinates;
+    struct solver_settings s;
     PyObject *arrays = NULL;
     object *own = NULL;
     call_state state;
     spmv_solver *solver = NULL;
     (void)module;
-    spmv_solver_options_init(&o, sizeof o);
-    spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLii(iiiddddddzi)KiKLiO&O", to_context, &c, to_csr, &a, &o.solver,
-                          &o.precond, &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations,
-                          &o.restart, &o.symmetry_check, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &p.fill,
-                          &p.drop, &p.lowest, &p.highest, &p.smoother, &p.update_values, &near_null, &p.near_nulls,
-                          &coordinates, &nodes, &p.dimensions, to_precond_or_none, &own, &arrays))
+    if (!PyArg_ParseTuple(arguments, "O&O&O&O&O", to_context, &c, to_csr, &a, to_settings, &s, to_precond_or_none, &own,
+                          &arrays))
         return NULL;
-    o.own_precond = own != NULL ? own->made : NULL;
-    p.near_null = address(near_null);
-    p.coordinates = address(coordinates);
-    p.nodes = nodes;
-    o.type = (spmv_type)type;
-    o.max_iterations = max_iterations;
-    o.precond_options = &p;
+    s.solver.own_precond = own != NULL ? own->made : NULL;
+    s.solver.precond_options = &s.precond;
     PyObject *made = NULL;
-    if (context_begin(c, true, &state) && context_end(c, state, spmv_solver_create(c->ctx, &a, &o, &solver)))
+    if (context_begin(c, true, &state) && context_end(c, state, spmv_solver_create(c->ctx, &a, &s.solver, &solver)))
         made = object_new(c, KIND_SOLVER, solver, arrays);
     return made;
 }
@@ -174,6 +179,11 @@ static PyObject *solver_row(const void *results, int v)
 {
     const spmv_solver_result *r = (const spmv_solver_result *)results + v;
     return result_of(r->rung, r->why_rung, r->precond, r->why_precond, r);
+}
+
+PyObject *solver_end(context *c, call_state state, spmv_status st, int vectors, const spmv_solver_result *results)
+{
+    return end_solve(c, state, st, vectors, solver_row, results);
 }
 
 static PyObject *or_null(PyObject *from)
@@ -200,7 +210,7 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
         struct watch watch = {c, or_null(iterate), or_null(residual)};
         state = PyEval_SaveThread();
         spmv_status st =
-            spmv_solver_set_callbacks(s->made, on_iteration, watch.on_iterate != NULL ? on_iterate : NULL, &watch);
+            spmv_solver_set_callbacks(s->made, watch_iteration, watch.on_iterate != NULL ? on_iterate : NULL, &watch);
         if (st == SPMV_OK) {
             st = spmv_solver_solve(s->made, address(b), address(x), results, sizeof *results);
             spmv_solver_set_callbacks(s->made, NULL, NULL, NULL);
@@ -269,7 +279,7 @@ static PyObject *cg(PyObject *module, PyObject *arguments)
     struct watch watch = {c, or_null(iterate), or_null(residual)};
     o.max_iterations = max_iterations;
     o.precond = m != NULL ? m->made : NULL;
-    o.on_iteration = on_iteration;
+    o.on_iteration = watch_iteration;
     o.on_iterate = watch.on_iterate != NULL ? on_iterate : NULL;
     o.user = &watch;
     if (!context_begin(c, true, &state))

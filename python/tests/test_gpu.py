@@ -354,3 +354,40 @@ def test_jax_on_a_gpu():
     y = spmv.Plan(A, device="cuda") @ jax.numpy.asarray(x)
     assert isinstance(y, jax.Array)
     np.testing.assert_allclose(np.asarray(y), A @ x, rtol=1e-4, atol=1e-4)
+
+
+# ------------------------------------------------------------------ ranks on a GPU
+
+
+def test_ranks_that_share_a_gpu(cupy):
+    A = spmv.generate("poisson2d:24")
+    b = vector(A.shape[0])
+    seen = []
+    for ranks in (1, 3):
+        with spmv.Group(ranks=ranks, device="cuda") as group:
+            assert group.devices == ["cuda:0"] * ranks
+            D = group.matrix(there(cupy, A))
+            solver = group.solver(D, "jacobi")
+            result = solver.solve(cupy.asarray(b))
+            assert isinstance(result.x, cupy.ndarray) and result.converged
+            y = D @ b
+            assert isinstance(y, np.ndarray)
+            solver.update_values(2 * A.data)
+            again = solver.solve(2 * b)
+            np.testing.assert_allclose(again.x, result.x.get(), rtol=1e-6)
+            seen.append((result.x.get().tobytes(), y.tobytes(), again.x.tobytes()))
+    assert seen[0] == seen[1]
+
+
+def test_all_gpus():
+    A = spmv.generate("poisson2d:16")
+    b = vector(A.shape[0])
+    with spmv.Group(gpus="all") as group:
+        x = group.solve(A, b, precond="jacobi").x
+    with spmv.Group(gpus=[0]) as group:
+        assert np.array_equal(group.solve(A, b, precond="jacobi").x, x)
+    assert np.array_equal(spmv.solve(A, b, precond="jacobi", device="cuda:all").x, x)
+    with pytest.raises(ValueError, match="each GPU needs a rank"):
+        spmv.Group(ranks=1, gpus=[0, 0])
+    with pytest.raises(RuntimeError):
+        spmv.Group(gpus=[99])

@@ -111,7 +111,7 @@ static const struct peer peers[] = {
 #if defined FAKE_eigen
     PEER("eigen", PEER_SPMV), PEER("eigen-cg", PEER_CG), PEER("eigen-spgemm", PEER_SPGEMM)
 #elif defined FAKE_petsc
-    PEER("petsc", PEER_SPMV), PEER("petsc-cg", PEER_CG)
+    PEER("petsc", PEER_SPMV), PEER("petsc-cg", PEER_CG), PEER("petsc-gamg-cg", PEER_CG_PRECOND)
 #else
     PEER("hypre-cg", PEER_CG), PEER("hypre-amg-cg", PEER_CG_PRECOND)
 #endif

@@ -266,6 +266,8 @@ CALL(group_solver_create, G, arg(2, NULL), arg(1, &made))
 CALL(group_solver_solve, arg(0, group_solver), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(group_solver_describe, arg(0, group_solver), arg(1, host), sizeof(size_t))
 CALL(group_matrix_transpose, G, arg(1, &made))
+CALL(group_matrix_update_values, G, arg(1, csr.val))
+CALL(group_solver_update_values, arg(0, group_solver), arg(1, csr.val))
 
 /* Of a product that is right. */
 static spmv_status call_group_verify(void)
@@ -403,6 +405,8 @@ static const struct function functions[] = {
     ROW(group_solver_solve, 3, 1),
     ROW(group_solver_describe, 2, 0),
     ROW(group_matrix_transpose, 2, 0),
+    ROW(group_matrix_update_values, 2, 0),
+    ROW(group_solver_update_values, 2, 0),
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 

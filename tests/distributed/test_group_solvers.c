@@ -11,7 +11,7 @@
 #include "tests/support/support_fails.h"
 
 /* What becomes of a generated matrix. */
-enum turn { AS_IT_IS, NEGATED, SHIFTED, TURNED, PENALIZED, LARGE_ROWS, THREE_DIAGONALS };
+enum turn { AS_IT_IS, NEGATED, SHIFTED, TURNED, PENALIZED, LARGE_ROWS, THREE_DIAGONALS, HEAVIER };
 
 struct system_case {
     const char *spec;
@@ -111,6 +111,8 @@ static void *values_of(const struct system_case *c, const spmv_csr *a)
                 value *= 1e13;
             if (c->turn == THREE_DIAGONALS) /* of both signs */
                 value = a->col[k] == i ? 1 + 0.5 * sin((double)i) : llabs(a->col[k] - i) == 1 ? 1 : 0;
+            if (c->turn == HEAVIER && a->col[k] == i)
+                value += 1 + (double)i / (double)a->rows;
             real_set(part, values, k * parts, value * cos(angle));
             if (parts > 1)
                 real_set(part, values, k * parts + 1, value * sin(angle));
@@ -545,9 +547,9 @@ static void refusals_reach_all_ranks(void **state)
         spmv_status expected;
         const char *sentence;
     } refusals[] = {
-        {take_direct, 2, SPMV_ERROR_UNSUPPORTED, "the solver direct"},
-        {take_inner, 0, SPMV_ERROR_UNSUPPORTED, "the option inner"},
-        {take_two, 0, SPMV_ERROR_UNSUPPORTED, "several right-hand sides"},
+        {take_direct, 2, SPMV_ERROR_UNSUPPORTED, "take gmres"},
+        {take_inner, 0, SPMV_ERROR_UNSUPPORTED, "take type f32"},
+        {take_two, 0, SPMV_ERROR_UNSUPPORTED, "solve for one after the other"},
         {differ, 2, SPMV_ERROR_ARGUMENT, "other options of a solver"},
         {take_minres, 2, SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
         {take_unknown, 2, SPMV_ERROR_METHOD, "qmr"},
@@ -719,14 +721,207 @@ static void transpose_multiplies(void **state)
     }
 }
 
+/* ------------------------------------------------------------- new values */
+
+static const struct renewal_case {
+    struct system_case to; /* the new values; the turn of the first ones */
+    enum turn from;
+} renewals[] = {
+    {{GRID, SPMV_F64, HEAVIER, "cg", "amg", "cg", 1e-8}, AS_IT_IS},
+    {{GRID, SPMV_F64, HEAVIER, "cg", "chebyshev", "cg", 1e-8}, AS_IT_IS},
+    {{GRID, SPMV_F64, SHIFTED, NULL, NULL, "minres", 1e-8}, AS_IT_IS},
+    {{GRID, SPMV_F64, NEGATED, NULL, NULL, "cg", 1e-8}, SHIFTED},
+    {{GRID, SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-8}, NEGATED},
+    {{FLOW, SPMV_C128, AS_IT_IS, "gmres", "jacobi", "gmres", 1e-8}, TURNED},
+};
+
+struct renewal {
+    struct run run;
+    const spmv_csr *first; /* the matrix of run with other values */
+    int wrong;
+    int64_t iterations;
+};
+
+/* Solves from 0 and multiplies, to host memory: own_rows elements each. */
+static spmv_status use(spmv_group_solver *solver, struct part *p, spmv_type type, char *found, int64_t *iterations)
+{
+    spmv_context *const ctx = spmv_group_context(p->m->group);
+    const int64_t bytes = p->info.own_rows * (int64_t)spmv_type_size(type);
+    spmv_solver_result result;
+    spmv_status st = spmv_group_solver_solve(solver, p->b, p->x, &result, sizeof result);
+    *iterations = result.iterations;
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, p->x, found, bytes);
+    if (st == SPMV_OK)
+        st = spmv_group_apply(p->m, NULL, p->b, NULL, p->x);
+    return st == SPMV_OK ? spmv_download(ctx, p->x, found + bytes, bytes) : st;
+}
+
+static spmv_group_solver *solver_of(const struct renewal *r, spmv_group_matrix *m)
+{
+    spmv_group_solver *solver = NULL;
+    spmv_solver_options options;
+    spmv_solver_options_init(&options, sizeof options);
+    options.solver = r->run.of->solver;
+    options.precond = r->run.of->precond;
+    options.zero_start = 1;
+    assert_int_equal(spmv_group_solver_create(m, &options, &solver), SPMV_OK);
+    return solver;
+}
+
+/* A new solver, one that gets the values, and one of a matrix that gets them: twice, the first time its own. */
+static spmv_status renewing_rank(spmv_group *group, void *user)
+{
+    struct renewal *const r = user;
+    struct run first = r->run;
+    first.a = r->first;
+    struct part p = {.m = NULL}, q = {.m = NULL};
+    const int64_t rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
+    const int64_t begin = first.a->rows * rank / ranks, entry = ((const int64_t *)first.a->row_ptr)[begin];
+    const size_t size = spmv_type_size(first.a->type);
+    const char *const old = (const char *)r->first->val + (size_t)entry * size;
+    const char *const new = (const char *)r->run.a->val + (size_t)entry *size;
+    spmv_preconditioner *precond = NULL;
+    int64_t iterations[3] = {0}, before = 0;
+    spmv_status st = open_part(group, &r->run, &p);
+    if (st == SPMV_OK)
+        st = open_part(group, &first, &q);
+    if (st != SPMV_OK)
+        return st;
+    const size_t bytes = 2 * (size_t)p.info.own_rows * size;
+    char *const found[] = {calloc(1, bytes + 1), calloc(1, bytes + 1), calloc(1, bytes + 1)};
+    spmv_group_solver *const fresh = solver_of(r, p.m);
+    st = use(fresh, &p, first.a->type, found[0], &iterations[0]);
+    if (st == SPMV_OK && r->run.of->turn == HEAVIER) /* it uses the first plan */
+        st = spmv_group_preconditioner_create(q.m, "chebyshev", &precond);
+    for (int way = 0; way < 2 && st == SPMV_OK; way++) {
+        spmv_group_solver *const solver = solver_of(r, q.m);
+        st = use(solver, &q, first.a->type, found[1 + way], &before);
+        if (st == SPMV_OK)
+            st = way == 0 ? spmv_group_solver_update_values(solver, new) : spmv_group_matrix_update_values(q.m, new);
+        if (st == SPMV_OK)
+            st = use(solver, &q, first.a->type, found[1 + way], &iterations[1 + way]);
+        spmv_group_solver_destroy(solver);
+        if (st == SPMV_OK)
+            st = spmv_group_matrix_update_values(q.m, old);
+    }
+    for (int way = 1; way <= 2; way++) {
+        const bool same = st == SPMV_OK && iterations[way] == iterations[0] && memcmp(found[0], found[way], bytes) == 0;
+#pragma omp atomic
+        r->wrong += !same;
+    }
+    if (rank == 0)
+        r->iterations = iterations[0];
+    spmv_group_solver_destroy(fresh);
+    spmv_preconditioner_destroy(precond);
+    for (int way = 0; way < 3; way++)
+        free(found[way]);
+    close_part(group, &p);
+    close_part(group, &q);
+    return st;
+}
+
+static void new_values_have_the_bits_of_new_solvers(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof renewals / sizeof *renewals; k++) {
+        const struct system_case *const c = &renewals[k].to;
+        struct system_case before = *c;
+        struct system to, from;
+        char message[512] = "";
+        before.turn = renewals[k].from;
+        open_system(c, &to);
+        open_system(&before, &from);
+        for (int n = 0; n < COUNTS; n++) {
+            const int ranks = rank_counts[n]; /* of seven, two have no rows */
+            struct renewal r = {.run = {.of = c, .a = &to.a, .b = to.b, .stop_at = -1}, .first = &from.a};
+            if (run_ranks(ranks, renewing_rank, &r, message, sizeof message) != SPMV_OK)
+                fail_msg("new values, case %zu, %d ranks: %s", k, ranks, message);
+            if (r.wrong != 0)
+                fail_msg("new values, case %zu: on %d of %d ranks other bits than by a new solver", k, r.wrong, ranks);
+            assert_true(r.iterations > 1);
+        }
+        close_system(&to);
+        close_system(&from);
+    }
+}
+
+/* What refuses new values refuses them on all ranks, and changes nothing. */
+static spmv_status refusing_rank(spmv_group *group, void *user)
+{
+    struct refusal *const r = user;
+    struct part p = {.m = NULL};
+    spmv_group_matrix *turned = NULL, *pattern = NULL;
+    const int rank = spmv_group_rank(group);
+    double value = 1;
+    spmv_status st = open_part(group, &r->run, &p);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_transpose(p.m, &turned);
+    if (st != SPMV_OK)
+        return st;
+    const int64_t offsets[] = {0, 1};
+    const int32_t column = rank;
+    const spmv_csr one = {.rows = 1,
+                          .cols = spmv_group_ranks(group),
+                          .nnz = 1,
+                          .row_ptr = offsets,
+                          .row_ptr_bits = 64,
+                          .col = &column,
+                          .type = SPMV_F64,
+                          .memory = SPMV_MEMORY_HOST};
+    st = spmv_group_matrix_create(group, &one, NULL, &pattern);
+    const struct {
+        spmv_group_matrix *of;
+        const void *values;
+        spmv_status expected;
+        const char *sentence;
+    } tries[] = {
+        {turned, &value, SPMV_ERROR_UNSUPPORTED, "make it again"},
+        {pattern, &value, SPMV_ERROR_UNSUPPORTED, "a pattern"},
+        {p.m, rank == 1 ? NULL : r->run.a->val, SPMV_ERROR_ARGUMENT, "values is NULL"},
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof *tries && st == SPMV_OK; i++) {
+        const spmv_status got = spmv_group_matrix_update_values(tries[i].of, tries[i].values);
+        const bool right =
+            got == tries[i].expected && strstr(spmv_last_error(spmv_group_context(group)), tries[i].sentence) != NULL;
+#pragma omp atomic
+        r->wrong += !right;
+    }
+    if (st == SPMV_OK)
+        st = spmv_group_agree(group, SPMV_OK); /* the group is not broken */
+    spmv_group_matrix_destroy(turned);
+    spmv_group_matrix_destroy(pattern);
+    close_part(group, &p);
+    return st;
+}
+
+static void new_values_are_refused_on_all_ranks(void **state)
+{
+    (void)state;
+    const struct system_case *const c = &cases[0];
+    struct system s;
+    char message[512] = "";
+    open_system(c, &s);
+    struct refusal r = {.run = {.of = c, .a = &s.a, .b = s.b, .stop_at = -1}};
+    if (run_ranks(3, refusing_rank, &r, message, sizeof message) != SPMV_OK)
+        fail_msg("%s", message);
+    assert_int_equal(r.wrong, 0);
+    close_system(&s);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_races_as_without_ranks), cmocka_unit_test(same_bits_for_any_ranks),
-        cmocka_unit_test(starts_and_cancels),          cmocka_unit_test(wrong_rows_are_corrected),
-        cmocka_unit_test(refusals_reach_all_ranks),    cmocka_unit_test(memory_of_one_rank_ends_all),
+        cmocka_unit_test(auto_races_as_without_ranks),
+        cmocka_unit_test(same_bits_for_any_ranks),
+        cmocka_unit_test(starts_and_cancels),
+        cmocka_unit_test(wrong_rows_are_corrected),
+        cmocka_unit_test(refusals_reach_all_ranks),
+        cmocka_unit_test(memory_of_one_rank_ends_all),
         cmocka_unit_test(transpose_multiplies),
+        cmocka_unit_test(new_values_have_the_bits_of_new_solvers),
+        cmocka_unit_test(new_values_are_refused_on_all_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -454,6 +454,19 @@ class Reports(Case):
             if op == "cg":
                 self.assertEqual(result["cg"]["iterations"], 60)
 
+    def test_bench_times_whole_solutions(self):
+        for mpi in [None, *MPIS[:1]]:
+            done = run("bench", "poisson2d:30", "--op", "cg", "--precond", "amg", "--json", "-q", mpi=mpi, ranks=2)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            result = json.loads(done.stdout)["result"]
+            cg = result["cg"]
+            self.assertEqual(cg["precond"], "amg")
+            self.assertEqual(cg["solution_seconds"], result["seconds"]["median"])
+            self.assertLess(0, cg["precond_seconds"])
+            self.assertLessEqual(cg["relative_residual"], cg["rtol"])
+        done = run("bench", "poisson2d:30", "--op", "cg", "--precond", "amg", "--max-iterations", "2", ranks=2)
+        self.assertEqual(done.returncode, 7, done.stderr)
+
     def test_unsuitable_ranks_are_named(self):
         done = run("matvec", "poisson2d:5", "-o", self.path("y"), ranks=3)
         self.assertIn("note: the matrix has 1 chunk of rows for 3 ranks: 2 have no rows", done.stderr)
@@ -571,10 +584,17 @@ class Failures(Case):
             done = run("solve", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)
+        pathlib.Path(self.path("B.txt")).write_text("1 2\n" * 16)
+        for command, why in (("solve", "b"), ("matvec", "x")):
+            done = run(command, "poisson2d:4", self.path("B.txt"), ranks=2)
+            self.assertEqual(done.returncode, 4)
+            self.assertIn(f"has 2 vectors: several ranks take one at a time, {why}: run the command for each, or for "
+                          "all without ranks", done.stderr)
         done = run("solve", "poisson2d:4", "--solution", "twos", ranks=2)
         self.assertEqual(done.returncode, 1)
         self.assertIn("--solution twos: must be ones or random", done.stderr)
-        for more in (["--op", "scan"], ["--op", "cg", "--peers", "all"], ["--op", "cg", "--precond", "amg"]):
+        for more in (["--op", "scan"], ["--op", "cg", "--peers", "all"], ["--op", "cg", "--precond", "amg,jacobi"],
+                     ["--op", "cg", "--precond", "all"]):
             done = run("bench", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)

@@ -16,6 +16,7 @@ Nothing is copied where memory and types agree, and results are arrays of the sa
 from . import _library  # noqa: F401  the first to load the library
 from ._context import Context, cuda_built
 from ._files import generate, read, write
+from ._group import Group, GroupMatrix, GroupSolver
 from ._matrix import CSR
 from ._plan import Plan
 from ._primitives import (
@@ -40,6 +41,9 @@ from ._version import __version__
 __all__ = [
     "CSR",
     "Context",
+    "Group",
+    "GroupMatrix",
+    "GroupSolver",
     "MultiplyPlan",
     "Plan",
     "Result",

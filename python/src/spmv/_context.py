@@ -36,6 +36,8 @@ class Context:
 
     def __init__(self, device: str = "cpu", threads: int = 0) -> None:
         kind, _, number = str(device).partition(":")
+        if str(device) == "cuda:all":
+            raise ValueError('"cuda:all" is for spmv.solve and spmv.Group: one plan, solver or primitive runs on one device')
         if kind not in ("cpu", "cuda", "ref", "gpu") or (number and not (number.isdigit() and kind in ("cuda", "gpu"))):
             raise ValueError(f'unknown device "{device}": "cpu", "cuda", "cuda:NUMBER" or "ref"')
         backend = {"cpu": "omp", "gpu": "cuda"}.get(kind, kind)

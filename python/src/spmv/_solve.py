@@ -76,7 +76,7 @@ class Result:
         return self.solver
 
 
-def _result(x: Any, status: str, message: str, rows: list[dict[str, Any]]) -> Result:
+def result_of(x: Any, status: str, message: str, rows: list[dict[str, Any]]) -> Result:
     worst = max(rows, key=lambda r: (r["status"] != "SPMV_OK", r["true_residual"]))
     row = dict(worst)
     row["status"] = status
@@ -200,20 +200,9 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         solver = solver if method is None else method
         inner = bool(inner if mixed is None else mixed)
         vectors = whole(vectors, "vectors", 1)
-        given = {**_OPTIONS, "near_null": None}
-        for name, value in (options or {}).items():
-            if name not in given:
-                raise ValueError(f"unknown option {name!r} of the preconditioner; there are {', '.join(given)}")
-            if value is not None:
-                given[name] = value
+        given = options_given(options)
         matrix, of_b, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
-        if matrix.shape[0] != matrix.shape[1]:
-            error = ValueError(
-                f"A x = b needs a square matrix, A has {matrix.shape[0]} rows and {matrix.shape[1]} columns: for a "
-                "least-squares solution, solve the normal equations A'A x = A'b"
-            )
-            error.status = "SPMV_ERROR_NOT_SQUARE"  # type: ignore[attr-defined]
-            raise error
+        check_square(matrix.shape)
         check_values(matrix)
         super().__init__(of_b, matrix.shape)
         self._dtype, self._free_type, self._copy = of_b, dtype is None, copy
@@ -228,27 +217,19 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         if coordinates is not None:
             if not isinstance(preconditioner, str) or preconditioner not in ("auto", "amg"):
                 raise ValueError("coordinates are for the preconditioners 'amg' and 'auto'")
-            self._coordinates = self._settings["coordinates"] = _host_coordinates(coordinates, context)
+            self._coordinates = self._settings["coordinates"] = host_coordinates(coordinates, context)
         # kind: of the arrays that an operator as preconditioner gets
         self._calling = calling = threading.local()
         own = None
         if not isinstance(preconditioner, str):
             in_m = np.dtype("float32") if inner else of_b
             own = _wrapped(preconditioner, matrix.shape[0], in_m, lambda: calling.kind, context)
+        self._options = option_numbers(given)
+        name = "none" if own is not None else preconditioner
         self._args = (
-            None if solver == "auto" else str(solver),
-            "none" if own is not None else preconditioner,
-            None if rung == "auto" else str(rung),
-            CODES[of_b],
-            vectors,
-            int(inner),
-            number(rtol, "rtol"),
-            number(atol, "atol"),
-            0 if maxiter is None else whole(maxiter, "maxiter", 1, 2**63 - 1),
-            0 if restart is None else whole(restart, "restart", 1),
-            int(bool(check_symmetry)),
+            *settings(solver, name, rung, of_b, vectors, inner, rtol, atol, maxiter, restart, check_symmetry),
+            self._options,
         )
-        self._options = _numbers(given)
         self._own = own
         self._others: dict[Any, Solver] = {}  # made on first use: for other types, for the adjoint
         borrow = matrix.device != "cpu" or not context.is_cuda
@@ -267,12 +248,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return _core.solver(
             self._context._handle,
             self._parts,
-            *self._args,
-            self._options,
-            v.address if v is not None else 0,
-            v.shape[1] if v is not None and len(v.shape) == 2 else int(v is not None),
-            at.ctypes.data if at is not None else 0,
-            *(at.shape if at is not None else (0, 0)),
+            (*self._args, *addresses(v, at)),
             self._own,
             (self._keep, self._options, self._own),
         )
@@ -345,7 +321,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             for v, name in ((b, "b"), (start, "x0"), (self._matrix.data, "A.data")):
                 if v is not None and not v.on_host:
                     raise_not_finite(downloaded(context, v), name)
-        return _result(_end(result, target, b, context), status, message, rows)
+        return result_of(_end(result, target, b, context), status, message, rows)
 
     def _solve_in_parts(self, b: View, start: View | None, on_residual: Any) -> Result:
         """b with any number of columns, as many at a time as the solver has vectors."""
@@ -379,7 +355,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         x: Any = result.array
         if b.kind == "jax":
             x = sys.modules["jax"].numpy.asarray(x)
-        return _result(x, status, message, rows)
+        return result_of(x, status, message, rows)
 
     def _typed(self, dtype: np.dtype) -> Solver:
         """The solver for a b of this type: this one, or another if b has more digits or is complex."""
@@ -415,12 +391,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
 
     def _solved(self, b: Any) -> Any:
         """x, or a RuntimeError."""
-        result = self.solve(b)
-        if not result.converged:
-            error = RuntimeError(result.message)
-            error.status = result.status  # type: ignore[attr-defined]
-            raise error
-        return result.x
+        return solved(self.solve(b))
 
     def __matmul__(self, b: Any) -> Any:
         if isinstance(b, _Base):
@@ -474,6 +445,67 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         raise TypeError("a solver cannot be pickled or copied: make one where it is needed")
 
 
+def solved(result: Result) -> Any:
+    """x, or a RuntimeError."""
+    if not result.converged:
+        error = RuntimeError(result.message)
+        error.status = result.status  # type: ignore[attr-defined]
+        raise error
+    return result.x
+
+
+def check_square(shape: tuple[int, int]) -> None:
+    if shape[0] != shape[1]:
+        error = ValueError(
+            f"A x = b needs a square matrix, A has {shape[0]} rows and {shape[1]} columns: for a "
+            "least-squares solution, solve the normal equations A'A x = A'b"
+        )
+        error.status = "SPMV_ERROR_NOT_SQUARE"  # type: ignore[attr-defined]
+        raise error
+
+
+def options_given(options: dict[str, Any] | None) -> dict[str, Any]:
+    """All options of a preconditioner: those of the caller, and the defaults."""
+    given = {**_OPTIONS, "near_null": None}
+    for name, value in (options or {}).items():
+        if name not in given:
+            raise ValueError(f"unknown option {name!r} of the preconditioner; there are {', '.join(given)}")
+        if value is not None:
+            given[name] = value
+    return given
+
+
+def settings(
+    solver: Any, precond: Any, rung: Any, dtype: np.dtype, vectors: int, inner: bool, rtol: Any, atol: Any,
+    maxiter: Any, restart: Any, check_symmetry: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The first of the settings that _core.solver and _core.group_solver take, checked."""
+    return (
+        None if solver == "auto" else str(solver),
+        precond,
+        None if rung == "auto" else str(rung),
+        CODES[dtype],
+        vectors,
+        int(inner),
+        number(rtol, "rtol"),
+        number(atol, "atol"),
+        0 if maxiter is None else whole(maxiter, "maxiter", 1, 2**63 - 1),
+        0 if restart is None else whole(restart, "restart", 1),
+        int(bool(check_symmetry)),
+    )
+
+
+def addresses(near_null: View | None, coordinates: np.ndarray | None) -> tuple[int, ...]:
+    """The last of these settings."""
+    v, at = near_null, coordinates
+    return (
+        v.address if v is not None else 0,
+        v.shape[1] if v is not None and len(v.shape) == 2 else int(v is not None),
+        at.ctypes.data if at is not None else 0,
+        *(at.shape if at is not None else (0, 0)),
+    )
+
+
 # Options of preconditioners, with the values that stand for the library's defaults.
 _OPTIONS: dict[str, Any] = dict(
     block=0, degree=-1, steps=0, shift=0.0, strength=0.0, fill=0.0, drop=-1.0, lowest=0.0, highest=0.0, smoother=None,
@@ -481,7 +513,7 @@ _OPTIONS: dict[str, Any] = dict(
 )
 
 
-def _numbers(given: dict[str, Any]) -> tuple[Any, ...]:
+def option_numbers(given: dict[str, Any]) -> tuple[Any, ...]:
     """The options in the order of _core.solver."""
     made: list[Any] = []
     for name, default in _OPTIONS.items():
@@ -497,7 +529,7 @@ def _numbers(given: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def _host_coordinates(array: Any, context: Context) -> np.ndarray:
+def host_coordinates(array: Any, context: Context) -> np.ndarray:
     """A copy of coordinates, as the library reads them."""
     v = view(array, "coordinates", context)
     if v.dtype.kind not in "biuf":
@@ -568,6 +600,8 @@ def _end(result: View, target: View, given: View, context: Context) -> Any:
 def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
     """Solve A x = b once; the options are those of ``Solver`` and of ``Solver.solve``.
 
+    ``device`` may also be a ``Group``, or ``"cuda:all"``: all GPUs of this host together.
+
     b is one right-hand side, or a matrix with one in each column. x has a type that A and b fit into,
     unless ``dtype`` names another.
 
@@ -581,9 +615,15 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
     >>> result.converged, result.true_residual <= result.tolerance
     (True, True)
     """
+    from ._group import group_of  # which imports this file
+
+    group = group_of(options.get("device"))
+    if group is not None:
+        options.pop("device")
+        return group.solve(A, b, x0, **options)
     calls = {name: options.pop(name) for name in ("callback", "on_residual") if name in options}
     if options.get("dtype") is None:
-        options["dtype"] = _common(A, b)
+        options["dtype"] = common_type(A, b)
     return Solver(A, **options).solve(b, x0, **calls)
 
 
@@ -648,12 +688,12 @@ def cg(
             maxiter=maxiter,
             callback=callback,
             device=device,
-            dtype=_common(A, b),
+            dtype=common_type(A, b),
         )
         return result.x, _info(result.status, result.iterations)
     if isinstance(M, str):
         raise TypeError("a preconditioner by name needs the matrix: pass A itself, or keep a Solver")
-    plan = A if isinstance(A, Plan) else Plan(A, _common(A, b), device=device)
+    plan = A if isinstance(A, Plan) else Plan(A, common_type(A, b), device=device)
     if plan._vectors != 1:
         plan = plan._with(plan._operation, 1)
     context, (rows, cols), dtype = plan._context, plan.shape, plan._dtype
@@ -680,7 +720,7 @@ def _info(status: str, iterations: int) -> int:
     return -1 if status in ("SPMV_ERROR_NOT_POSITIVE", "SPMV_ERROR_NOT_FINITE") else max(1, int(iterations))
 
 
-def _common(A: Any, b: Any) -> Any:
+def common_type(A: Any, b: Any) -> Any:
     """SciPy's choice of the type: that which both A and b fit into."""
     try:
         of_a = view(A[0], "data").dtype if isinstance(A, tuple) else np.dtype(str(A.dtype).removeprefix("torch."))
