@@ -305,12 +305,15 @@ static spmv_status check_vectors(const spmv_group_matrix *m, const void *b, cons
 static spmv_status renew(spmv_group_solver *g)
 {
     spmv_group_matrix *const negative = g->negative;
+    spmv_group_solver *const scaled = g->scaled;
     if (g->version == g->m->version)
         return SPMV_OK;
     g->negative = NULL;
+    g->scaled = NULL;
     g->version = g->m->version;
     const spmv_status st = solver_renew_for_rank(g->solver, g->m->plan);
-    spmv_group_matrix_destroy(negative); /* its plan was in use */
+    spmv_group_solver_destroy(scaled); /* they were in use */
+    spmv_group_matrix_destroy(negative);
     return st;
 }
 

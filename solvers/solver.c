@@ -515,6 +515,7 @@ spmv_status solver_renew_for_rank(spmv_solver *s, spmv_plan *plan)
     const double begin = monotonic_seconds();
     spmv_status st = SPMV_OK;
     drop_rest(s, false);
+    s->settled = false; /* as a new one: no verdict of a race with other values */
     s->plan = plan;
     s->a = plan->a;
     TRY(choose(s, false));

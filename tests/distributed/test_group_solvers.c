@@ -733,6 +733,7 @@ static const struct renewal_case {
     {{GRID, SPMV_F64, NEGATED, NULL, NULL, "cg", 1e-8}, SHIFTED},
     {{GRID, SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-8}, NEGATED},
     {{FLOW, SPMV_C128, AS_IT_IS, "gmres", "jacobi", "gmres", 1e-8}, TURNED},
+    {{FLOW, SPMV_F64, LARGE_ROWS, NULL, NULL, "gmres", 1e-8}, AS_IT_IS},
 };
 
 struct renewal {
