@@ -904,7 +904,7 @@ spmv_status group_transpose(void *matrix, const int64_t *row_of_rank, const int6
     TRY(host_alloc(ctx, 2 * (ranks + 1) * 8, what, (void **)&c.sent));
     c.received = c.sent + ranks + 1;
     TRY(split(ctx, &s, &kept, &left));
-    if (near_is_possible(first))
+    if (near_is_possible(first) && !type_is_complex(own->type)) /* primitives have no complex elements */
         TRY(exchange_near(first, &s, left, col_of_rank, &c, &in, &moved));
     if (!moved)
         TRY(exchange_by_hosts(first->group, &s, left, col_of_rank, &c, &in));
