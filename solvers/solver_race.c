@@ -362,8 +362,8 @@ static spmv_status run_to_the_end(struct chain *c, struct runner *r)
  * by sums that the solver has anyway. So both solve from the same x, for the work of some set-ups of the rival; it
  * goes on if it is then clearly ahead, and once more, if it does not end in some times that work and is not
  * predicted to end soon, the first one takes over for good: some twenty set-ups of a factor are lost. Only if it was
- * far ahead it is not stopped. Source of the norm: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", Journal of
- * Research of the National Bureau of Standards 49, 1952, theorem 6:1. */
+ * far ahead it is not stopped. Source of the norm: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for
+ * solving linear systems", Journal of Research of the National Bureau of Standards 49, 1952, theorem 6:1. */
 enum { ENERGY_SETUPS = 4, ENERGY_TURN = 4 };
 
 static bool is_by_energy(const struct chain *c, const struct runner *first, const struct runner *rival)

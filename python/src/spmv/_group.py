@@ -28,6 +28,7 @@ from ._solve import (
     check_square,
     common_type,
     host_coordinates,
+    one_preconditioner,
     option_numbers,
     options_given,
     result_of,
@@ -565,10 +566,7 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
         inner: bool = False,
     ) -> None:
         ranks = group._open()
-        if precond is not None:
-            if not (isinstance(preconditioner, str) and preconditioner == "auto"):
-                raise TypeError("preconditioner and precond are two names of one argument: pass one of them")
-            preconditioner = precond
+        preconditioner = one_preconditioner(preconditioner, precond)
         if not isinstance(preconditioner, str):
             raise NotImplementedError(
                 "on ranks a preconditioner is a name: an operator would need all of r in each iteration"

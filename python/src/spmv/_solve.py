@@ -191,10 +191,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         method: str | None = None,
         mixed: bool | None = None,
     ) -> None:
-        if precond is not None:
-            if not (isinstance(preconditioner, str) and preconditioner == "auto"):
-                raise TypeError("preconditioner and precond are two names of one argument: pass one of them")
-            preconditioner = precond
+        preconditioner = one_preconditioner(preconditioner, precond)
         if method is not None and solver not in ("auto", method):
             raise TypeError("method is the old name of solver: pass solver only")
         solver = solver if method is None else method
@@ -452,6 +449,15 @@ def solved(result: Result) -> Any:
         error.status = result.status  # type: ignore[attr-defined]
         raise error
     return result.x
+
+
+def one_preconditioner(preconditioner: Any, precond: Any) -> Any:
+    """The one of two names of an argument that is given."""
+    if precond is None:
+        return preconditioner
+    if not (isinstance(preconditioner, str) and preconditioner == "auto"):
+        raise TypeError("preconditioner and precond are two names of one argument: pass one of them")
+    return precond
 
 
 def check_square(shape: tuple[int, int]) -> None:
