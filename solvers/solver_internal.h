@@ -153,12 +153,13 @@ struct chain {
     const void *b; /* that is solved for */
     void *x;
     double rtol, atol;
-    bool zero_start;        /* of the next solver */
-    bool from_zero;         /* of the first solver */
-    int64_t most;           /* iterations of all */
-    int columns;            /* right-hand sides that are solved together */
-    spmv_cg_result *result; /* columns */
-    struct judge *judge;    /* that may stop the solver that runs; NULL: none */
+    bool zero_start;                      /* of the next solver */
+    bool from_zero;                       /* of the first solver */
+    int64_t most;                         /* iterations of all */
+    int columns;                          /* right-hand sides that are solved together */
+    spmv_cg_result *result;               /* columns */
+    struct judge *judge;                  /* that may stop the solver that runs; NULL: none */
+    struct krylov_recurrence *recurrence; /* of the solver that runs; NULL: nothing is kept */
 };
 
 /* Whether this solver, with this preconditioner, races against another one; such a solve. SPMV_CANCELLED: by

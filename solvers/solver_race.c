@@ -8,7 +8,9 @@
  * judged in the same way. So at most some twice the work of the better one is done, whatever the
  * matrix (ski rental: A. Karlin, M. Manasse, L. Rudolph and D. Sleator, "Competitive snoopy
  * caching", Algorithmica 3, 1988). They take turns, each with twice the work of the turn before,
- * until one ends. If the rival cannot be made or fails, the first one goes on.
+ * until one ends. If the rival cannot be made or fails, the first one goes on. Conjugate gradients
+ * for one right-hand side on a host then go on as if they had not been stopped: only the work of the
+ * other one is lost.
  *
  * Work is counted, never timed (precond_costs.h). So a solve has the same bits in every run, for any number of
  * threads.
@@ -145,6 +147,12 @@ struct runner {
     double spent, left; /* work; left: by the last verdict */
     int64_t iterations;
     bool behind; /* it was stopped because of the energy norm of its error */
+
+    /* Of conjugate gradients on the host, where they were stopped: there they go on. x: NULL: nothing is kept,
+     * and a solver goes on from the x that the other one has reached. recurrence: for one right-hand side. */
+    void *x;
+    bool kept;
+    struct krylov_recurrence recurrence;
 };
 
 /* On a GPU, the first set-up of multigrid in a process loads its kernels: microseconds, a part of that. Whether
@@ -162,16 +170,26 @@ static const struct krylov_solver *solver_with(const struct krylov_solver *first
     return first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first;
 }
 
+static bool is_named(const char *name, const char *other)
+{
+    return name != NULL && strcmp(name, other) == 0;
+}
+
+/* Whether ic0 may run against it, now or later. */
+static bool takes_ic0(const spmv_preconditioner *precond)
+{
+    return is_named(precond_rival(precond), "ic0") || is_named(precond_spare(precond), "ic0");
+}
+
 /* What runs against this solver with this preconditioner; NULL: nothing. */
 static const char *rival_of(const spmv_solver *s, const struct krylov_solver *solver,
                             const spmv_preconditioner *precond)
 {
-    const char *const spare = precond_spare(precond);
-    const char *rival = NULL;
+    const char *rival = precond_rival(precond);
     if (solver == &krylov_minres)
-        rival = spare != NULL && strcmp(spare, "ic0") == 0 ? spare : "ilut";
-    else if (solver == &krylov_cg || solver == &krylov_gmres)
-        rival = precond_rival(precond);
+        rival = takes_ic0(precond) ? "ic0" : "ilut";
+    else if (solver != &krylov_cg && solver != &krylov_gmres)
+        rival = NULL;
     if (rival == NULL || s->ranks == NULL)
         return rival;
     return s->ranks->has(s->ranks->self, solver_purpose(solver_with(solver, rival)), rival) ? rival : NULL;
@@ -220,16 +238,73 @@ static struct judge judge_for(const struct chain *c, const struct runner *r, dou
     return judge;
 }
 
+/* The bytes of a vector of the solve. */
+static spmv_status vector_bytes(const struct chain *c, int64_t *bytes)
+{
+    spmv_plan_info info;
+    const spmv_status st = spmv_plan_describe(c->plan, &info, sizeof info);
+    *bytes = st == SPMV_OK ? info.rows * c->columns * (int64_t)spmv_type_size(info.type) : 0;
+    return st;
+}
+
+/* Memory in which a runner keeps its state. */
+static spmv_status keep_state(const struct chain *c, struct runner *r)
+{
+    spmv_status st = SPMV_OK;
+    int64_t bytes = 0;
+    if (context_on_device(c->s->ctx) || r->solver != &krylov_cg)
+        return SPMV_OK;
+    TRY(vector_bytes(c, &bytes));
+    TRY(context_lend(c->s->ctx, bytes, &r->x));
+    if (c->columns == 1) {
+        TRY(context_lend(c->s->ctx, bytes, &r->recurrence.r));
+        TRY(context_lend(c->s->ctx, bytes, &r->recurrence.p));
+    }
+done:
+    return st;
+}
+
+static void drop_state(const struct chain *c, struct runner *r)
+{
+    context_take_back(c->s->ctx, r->x);
+    context_take_back(c->s->ctx, r->recurrence.r);
+    context_take_back(c->s->ctx, r->recurrence.p);
+}
+
+static spmv_status copy_x(const struct chain *c, const void *from, void *to)
+{
+    spmv_plan_info info;
+    const spmv_status st = spmv_plan_describe(c->plan, &info, sizeof info);
+    return st != SPMV_OK ? st
+                         : spmv_map(c->s->ctx, SPMV_MAP_COPY, type_part(info.type), from, to,
+                                    info.rows * c->columns * type_parts(info.type));
+}
+
+/* Goes on where the runner was stopped. */
+static spmv_status resume(struct chain *c, struct runner *r)
+{
+    c->recurrence = r->recurrence.p != NULL ? &r->recurrence : NULL;
+    return r->kept ? copy_x(c, r->x, c->x) : SPMV_OK;
+}
+
 static spmv_status take_turn(struct chain *c, struct runner *r, struct judge *judge, bool *stopped)
 {
+    spmv_status st = SPMV_OK;
+    *stopped = false;
+    TRY(resume(c, r));
     c->judge = judge;
-    const spmv_status st = solver_run(c, r->solver, *r->precond, c->most - judge->begin);
+    st = solver_run(c, r->solver, *r->precond, c->most - judge->begin);
     c->judge = NULL;
     *stopped = judge->stopped && st == SPMV_CANCELLED;
     r->spent += (double)(solver_iterations(c) - judge->begin) * r->cost.step;
     r->iterations += solver_iterations(c) - judge->begin;
     r->left = judge->left * r->cost.step;
     r->behind = judge->behind;
+    r->kept = *stopped && r->x != NULL;
+    if (r->kept)
+        TRY(copy_x(c, c->x, r->x));
+done:
+    c->recurrence = NULL;
     return st;
 }
 
@@ -258,11 +333,20 @@ void solver_take_verdict(spmv_solver *s)
     s->solver = s->won;
 }
 
-/* The verdict: the solver keeps the winner, and the reason. The other one is destroyed. */
-static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
+/* The reason of the verdict, for the winner, which the solver has. */
+static void write_verdict(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
     char left[64];
     write_left(loser, left);
+    snprintf(s->why_verdict, sizeof s->why_verdict,
+             "found while solving: after %lld iterations with %s %s; with %s it took %lld in all",
+             (long long)loser->iterations, loser->name, left, winner->name, (long long)winner->iterations);
+    snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
+}
+
+/* The verdict: the solver keeps the winner, and the reason. The other one is destroyed. */
+static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
+{
     spmv_preconditioner *const best = *winner->precond, *const other = *loser->precond;
     s->began = s->solver;
     s->won = winner->solver;
@@ -270,10 +354,7 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
     s->rival = NULL;
     s->settled = true;
     snprintf(s->verdict, sizeof s->verdict, "%s", precond_name(best));
-    snprintf(s->why_verdict, sizeof s->why_verdict,
-             "found while solving: after %lld iterations with %s %s; with %s it took %lld in all",
-             (long long)loser->iterations, loser->name, left, winner->name, (long long)winner->iterations);
-    snprintf(best->why, sizeof best->why, "%s", s->why_verdict);
+    write_verdict(s, winner, loser);
     solver_take_verdict(s);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
     spmv_preconditioner_destroy(other); /* at the end of the solve, if that began with it */
@@ -314,15 +395,15 @@ enum { TURNS = 4 };
 /* On a GPU, nothing else than jacobi is left where factors are refused. */
 enum { PACE_ON_DEVICE = 4 };
 
-/* Whether multigrid stands in for a factor that was given up, and is the rival now. */
-static bool was_given_up(const struct runner *first, const struct runner *rival)
+/* Whether a factor with fill-in is the rival of multigrid. */
+static bool follows_multigrid(const struct runner *first, const struct runner *rival)
 {
     return strcmp(first->name, "amg") == 0 && strcmp(rival->name, "ilut") == 0;
 }
 
 /* The most work of making the rival; 0: any. Incomplete factors may take as much as the table of costs says, unless
- * they were already refused for that: if ilu0 stands in for them. A complete one, and one that was given up for
- * multigrid, may take as much as the first is predicted to need, or if it makes no progress four times what it has
+ * they were already refused for that: if ilu0 stands in for them. A complete one, and one that
+ * follows multigrid, may take as much as the first is predicted to need, or if it makes no progress four times what it has
  * done. */
 static int64_t most_work(const spmv_solver *s, const struct runner *first, const struct runner *rival)
 {
@@ -332,7 +413,7 @@ static int64_t most_work(const spmv_solver *s, const struct runner *first, const
     const int64_t work = precond_factor_work(&sizes) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
     if (strcmp(rival->name, "cholesky") == 0)
         return as_much;
-    if (was_given_up(first, rival))
+    if (follows_multigrid(first, rival))
         return max_i64(work, as_much);
     return rival->solver == &krylov_gmres && strcmp(first->name, "ilu0") != 0 ? work : 0;
 }
@@ -347,104 +428,23 @@ static spmv_status make_rival(spmv_solver *s, const struct runner *first, const 
     return st;
 }
 
+/* Another rival, in the memory of the last one. */
+static void replace_rival(const struct chain *c, const struct runner *first, struct runner *rival, const char *name)
+{
+    const struct runner last = *rival;
+    *rival = runner_of(c, first->solver, name, &c->s->rival);
+    rival->x = last.x;
+    rival->recurrence = (struct krylov_recurrence){.r = last.recurrence.r, .p = last.recurrence.p};
+}
+
 static spmv_status run_to_the_end(struct chain *c, struct runner *r)
 {
     const int64_t before = solver_iterations(c);
-    const spmv_status st = solver_run_share(c, r->solver, *r->precond);
+    spmv_status st = resume(c, r);
+    if (st == SPMV_OK)
+        st = solver_run_share(c, r->solver, *r->precond);
+    c->recurrence = NULL;
     r->iterations += solver_iterations(c) - before;
-    return st;
-}
-
-/* ------------------------------------------------------------- by energy */
-
-/* Conjugate gradients on the host with jacobi, against ic0. Where errors are not smooth, residuals stay on a
- * plateau for hundreds of iterations, and predict nothing. But the energy norm of the error falls in every step,
- * by sums that the solver has anyway. So both solve from the same x, for the work of some set-ups of the rival; it
- * goes on if it is then clearly ahead, and once more, if it does not end in some times that work and is not
- * predicted to end soon, the first one takes over for good: some twenty set-ups of a factor are lost. Only if it was
- * far ahead it is not stopped. Source of the norm: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for
- * solving linear systems", Journal of Research of the National Bureau of Standards 49, 1952, theorem 6:1. */
-enum { ENERGY_SETUPS = 4, ENERGY_TURN = 4 };
-
-static bool is_by_energy(const struct chain *c, const struct runner *first, const struct runner *rival)
-{
-    return !context_on_device(c->s->ctx) && first->solver == &krylov_cg && first->cost.setup == 0 &&
-           strcmp(rival->name, "ic0") == 0;
-}
-
-/* The iterations at which gains are compared. */
-static void set_marks(struct judge *judge, const struct runner *r, double work)
-{
-    judge->at[0] = iterations_of(0.75 * work - r->cost.setup, &r->cost);
-    judge->at[1] = iterations_of(work - r->cost.setup, &r->cost);
-}
-
-static spmv_status copy_x(const struct chain *c, const void *from, void *to)
-{
-    spmv_plan_info info;
-    spmv_status st = SPMV_OK;
-    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
-    TRY(spmv_map(c->s->ctx, SPMV_MAP_COPY, type_part(info.type), from, to,
-                 info.rows * c->columns * type_parts(info.type)));
-done:
-    return st;
-}
-
-/* The turn of the rival, from 0. kept: memory for the x of the first one, from which that goes on, unless the other
- * x has the smaller error. */
-static spmv_status energy_turn(struct chain *c, const struct judge *of_first, struct runner *rival, double work,
-                               void *kept, bool *stopped)
-{
-    spmv_status st = SPMV_OK;
-    TRY(copy_x(c, c->x, kept));
-    c->zero_start = true;
-    struct judge judge = judge_for(c, rival, ENERGY_TURN * work, ENERGY_TURN * work);
-    set_marks(&judge, rival, work);
-    judge.against = of_first->gains;
-    st = take_turn(c, rival, &judge, stopped);
-    *stopped = *stopped || solver_may_follow(c->s, st);
-    if (*stopped && solver_iterations(c) < c->most && !(judge.gain > of_first->gain)) {
-        const spmv_status copied = copy_x(c, kept, c->x);
-        st = copied != SPMV_OK ? copied : st;
-    }
-done:
-    return st;
-}
-
-static spmv_status race_by_energy(struct chain *c, struct runner *first, struct runner *rival)
-{
-    spmv_solver *const s = c->s;
-    const double work = ENERGY_SETUPS * rival->cost.setup;
-    bool stopped = false;
-    void *kept = NULL;
-    spmv_plan_info info;
-    struct judge judge = judge_for(c, first, work, precond_cost_of_all(&rival->cost));
-    set_marks(&judge, first, work);
-    spmv_status st = take_turn(c, first, &judge, &stopped);
-    if (!stopped || solver_iterations(c) >= c->most)
-        return stopped ? solver_fail_limit(c) : st;
-    /* a rival without room for its turn would leave a worse x */
-    if (c->most - solver_iterations(c) < iterations_of(ENERGY_TURN * work, &rival->cost))
-        return run_to_the_end(c, first);
-    st = make_rival(s, first, rival);
-    if (st == SPMV_CANCELLED)
-        return st;
-    if (st == SPMV_OK)
-        st = spmv_plan_describe(c->plan, &info, sizeof info);
-    if (st == SPMV_OK)
-        st = context_lend(s->ctx, info.rows * c->columns * (int64_t)spmv_type_size(info.type), &kept);
-    if (st != SPMV_OK) { /* there is no other one */
-        s->settled = true;
-        return run_to_the_end(c, first);
-    }
-    st = energy_turn(c, &judge, rival, work, kept, &stopped);
-    context_take_back(s->ctx, kept);
-    if (stopped && solver_iterations(c) >= c->most)
-        return solver_fail_limit(c);
-    if (stopped)
-        st = run_to_the_end(c, first);
-    if (st == SPMV_OK)
-        settle(s, stopped ? first : rival, stopped ? rival : first);
     return st;
 }
 
@@ -473,17 +473,13 @@ static spmv_status hand_over(struct chain *c, struct runner *first, struct runne
     return st;
 }
 
-spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
+static spmv_status race_by_residuals(struct chain *c, struct runner *first, struct runner *rival)
 {
     spmv_solver *const s = c->s;
-    struct runner runner[2] = {runner_of(c, solver, precond_name(s->precond), &s->precond),
-                               runner_of(c, solver, rival_of(s, solver, s->precond), &s->rival)};
-    struct runner *const first = runner, *const rival = runner + 1, *now = first, *other = rival;
+    struct runner *now = first, *other = rival;
     const spmv_csr sizes = solver_sizes(s);
     bool stopped = false;
     now->spent = now->cost.setup;
-    if (is_by_energy(c, first, rival))
-        return c->from_zero ? race_by_energy(c, first, rival) : run_to_the_end(c, first);
     /* what is expected to end soon, or before the other one, is not stopped before */
     const double least = fmax(now->cost.setup, other->cost.setup);
     const double expected = now->cost.setup == 0            ? precond_cost_of_all(&now->cost)
@@ -497,7 +493,7 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
         return has_failed(c, first, st) ? hand_over(c, first, rival, st) : st;
     spmv_status made = make_rival(s, first, rival);
     /* again with more work, as long as the first one makes no progress */
-    while (made == SPMV_ERROR_LIMIT && was_given_up(first, rival) &&
+    while (made == SPMV_ERROR_LIMIT && follows_multigrid(first, rival) &&
            most_work(s, first, rival) < precond_most_work(&sizes) && solver_iterations(c) < c->most) {
         st = turn(c, first, first->spent, most, &stopped);
         if (!stopped)
@@ -505,8 +501,8 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
         made = make_rival(s, first, rival);
     }
     const char *const spare = precond_spare(s->precond);
-    if (made != SPMV_OK && made != SPMV_CANCELLED && spare != NULL && strcmp(spare, rival->name) != 0) {
-        *rival = runner_of(c, solver, spare, &s->rival);
+    if (made != SPMV_OK && made != SPMV_CANCELLED && spare != NULL && !is_named(spare, rival->name)) {
+        replace_rival(c, first, rival, spare);
         if (first->left > precond_cost_of_all(&rival->cost))
             made = make_rival(s, first, rival);
     }
@@ -539,5 +535,94 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     }
     if (st == SPMV_OK)
         settle(s, now, other);
+    return st;
+}
+
+/* ------------------------------------------------------------- by energy */
+
+/* Conjugate gradients on the host with jacobi, against ic0. Where errors are not smooth, residuals stay on a
+ * plateau for hundreds of iterations, and predict nothing. But the energy norm of the error falls in every step,
+ * by sums that the solver has anyway. So both solve from the same x, for the work of some set-ups of the rival; it
+ * goes on if it is then clearly ahead, and once more, if it does not end in some times that work and is not
+ * predicted to end soon, the first one goes on where it was stopped: the work of the rival is lost. Only if that was
+ * far ahead it is not stopped. Then a complete factor, whose work is known, is the next rival. Source of the norm: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for
+ * solving linear systems", Journal of Research of the National Bureau of Standards 49, 1952, theorem 6:1. */
+enum { ENERGY_SETUPS = 4, ENERGY_TURN = 4 };
+
+static bool is_by_energy(const struct chain *c, const struct runner *first, const struct runner *rival)
+{
+    return !context_on_device(c->s->ctx) && first->solver == &krylov_cg && first->cost.setup == 0 &&
+           strcmp(rival->name, "ic0") == 0;
+}
+
+/* The iterations at which gains are compared. */
+static void set_marks(struct judge *judge, const struct runner *r, double work)
+{
+    judge->at[0] = iterations_of(0.75 * work - r->cost.setup, &r->cost);
+    judge->at[1] = iterations_of(work - r->cost.setup, &r->cost);
+}
+
+static spmv_status race_by_energy(struct chain *c, struct runner *first, struct runner *rival)
+{
+    spmv_solver *const s = c->s;
+    const double work = ENERGY_SETUPS * rival->cost.setup;
+    bool stopped = false;
+    struct judge judge = judge_for(c, first, work, precond_cost_of_all(&rival->cost));
+    set_marks(&judge, first, work);
+    spmv_status st = take_turn(c, first, &judge, &stopped);
+    if (!stopped || solver_iterations(c) >= c->most)
+        return stopped ? solver_fail_limit(c) : st;
+    /* a rival without room for its turn would leave a worse x */
+    if (c->most - solver_iterations(c) < iterations_of(ENERGY_TURN * work, &rival->cost))
+        return run_to_the_end(c, first);
+    st = make_rival(s, first, rival);
+    if (st == SPMV_CANCELLED)
+        return st;
+    if (st != SPMV_OK) { /* there is no other one */
+        s->settled = true;
+        return run_to_the_end(c, first);
+    }
+    struct judge of_rival = judge_for(c, rival, ENERGY_TURN * work, ENERGY_TURN * work);
+    set_marks(&of_rival, rival, work);
+    of_rival.against = judge.gains;
+    c->zero_start = true;
+    st = take_turn(c, rival, &of_rival, &stopped);
+    if (!stopped && !solver_may_follow(s, st)) {
+        if (st == SPMV_OK)
+            settle(s, rival, first);
+        return st;
+    }
+    if (solver_iterations(c) >= c->most)
+        return solver_fail_limit(c);
+    settle(s, first, rival);
+    const struct runner lost = *rival;
+    if (is_named(precond_spare(s->precond), "cholesky")) {
+        replace_rival(c, first, rival, "cholesky");
+        st = race_by_residuals(c, first, rival);
+    } else {
+        st = run_to_the_end(c, first);
+    }
+    if (is_named(s->verdict, first->name))
+        write_verdict(s, first, &lost);
+    return st;
+}
+
+/* ------------------------------------------------------------- the choice between them */
+
+spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
+{
+    spmv_solver *const s = c->s;
+    struct runner first = runner_of(c, solver, precond_name(s->precond), &s->precond);
+    struct runner rival = runner_of(c, solver, rival_of(s, solver, s->precond), &s->rival);
+    const bool by_energy = is_by_energy(c, &first, &rival);
+    if (by_energy && !c->from_zero)
+        return run_to_the_end(c, &first);
+    spmv_status st = keep_state(c, &first);
+    if (st == SPMV_OK)
+        st = keep_state(c, &rival);
+    if (st == SPMV_OK)
+        st = by_energy ? race_by_energy(c, &first, &rival) : race_by_residuals(c, &first, &rival);
+    drop_state(c, &first);
+    drop_state(c, &rival);
     return st;
 }

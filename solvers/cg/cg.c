@@ -73,6 +73,36 @@ done:
     return st;
 }
 
+/* Whether r and p, as the run has left them, are those of the next step. */
+static bool may_go_on(const struct krylov *s)
+{
+    return s->columns == 1 && s->told != SPMV_OK && s->column->stop == COLUMN_RUNS && s->scale == 0 &&
+           !context_on_device(s->ctx);
+}
+
+/* Runs the rung, from and to what is kept of the recurrence. */
+static spmv_status run_kept(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov *const s = &cg->s;
+    struct krylov_recurrence *const kept = s->recurrence;
+    if (kept->kept) {
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, kept->r, s->r, s->count));
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, kept->p, cg->p, s->count));
+        cg->continues = true;
+    }
+    kept->kept = false;
+    TRY(cg->rung->run(cg));
+    cg->continues = false;
+    if (may_go_on(s)) {
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->r, kept->r, s->count));
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, cg->p, kept->p, s->count));
+        kept->kept = true;
+    }
+done:
+    return st;
+}
+
 spmv_status cg_run(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
@@ -83,7 +113,7 @@ spmv_status cg_run(struct krylov *s)
         TRY(krylov_start(s));
     if (cg->continues) /* + M^-1 new r */
         TRY(move_p(cg, 1));
-    TRY(cg->rung->run(cg));
+    TRY(s->recurrence != NULL ? run_kept(cg) : cg->rung->run(cg));
     for (int v = 0; v < s->columns; v++)
         if (krylov_is_open(s, v))
             s->result[v].error_estimate = cg_error_estimate(&cg->column[v].error, cg->column[v].rz);

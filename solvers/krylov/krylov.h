@@ -36,6 +36,14 @@ struct krylov_column {
 struct direct;
 struct krylov_solver;
 
+/* Where conjugate gradients for one right-hand side on a host leave the residual of the recurrence and their
+ * direction when the callback stops them: memory for two vectors. kept: they are there; a solve from the x that was
+ * reached then goes on as if it had not been stopped. */
+struct krylov_recurrence {
+    void *r, *p;
+    bool kept;
+};
+
 /* One solve. Vectors have rows times columns elements of the type, in the context's memory. */
 struct krylov {
     const char *call; /* the public function, for messages */
@@ -67,8 +75,9 @@ struct krylov {
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;
-    double *gain;       /* NULL, or where the gain of all columns is noted before a callback */
-    int symmetry_check; /* a spmv_symmetry_check, for solvers for symmetric matrices */
+    double *gain;                         /* NULL, or where the gain of all columns is noted before a callback */
+    struct krylov_recurrence *recurrence; /* NULL: nothing is kept */
+    int symmetry_check;                   /* a spmv_symmetry_check, for solvers for symmetric matrices */
 
     /* What single solvers need. cg: the name of a rung, NULL or "auto": any; a plan of type f32,
      * for inner iterations (spmv_cg_options). gmres: steps of a cycle; else 0. direct: the

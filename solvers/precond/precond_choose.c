@@ -387,6 +387,38 @@ static bool smooth_unsymmetric_on_cpu(const struct system_facts *f)
     return smooth_unsymmetric(f) && !f->gpu;
 }
 
+/* The coupling of row j to row i, which mostly has a pair; 0: none. */
+static double coupling(const spmv_csr *a, int64_t j, int64_t i)
+{
+    for (int64_t k = row_first(a, j); k < row_first(a, j + 1); k++)
+        if (a->col[k] == i)
+            return precond_value(a, k);
+    return 0;
+}
+
+/* Whether couplings mostly go one way: of a pair, on average the smaller is at most a fifth of the larger one, so
+ * |a_ij - a_ji| is more than 2/3 of |a_ij| + |a_ji|. So it is where convection outweighs diffusion, and a matrix that
+ * is nearly triangular in some order has a factor that is nearly complete without fill-in. A sample of rows is looked
+ * at. */
+static bool one_way_on_cpu(const struct system_facts *f)
+{
+    enum { SAMPLE = 2048 };
+    static const double ONE_WAY = 2.0 / 3;
+    const spmv_csr *const a = &f->source->host;
+    if (!smooth_unsymmetric_on_cpu(f) || f->ranks)
+        return false;
+    double differences = 0, sizes = 0;
+    const int64_t stride = ceil_divide(f->a->rows, SAMPLE);
+    for (int64_t i = stride / 2; i < f->a->rows; i += stride)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            if (a->col[k] != i) {
+                const double there = precond_value(a, k), back = coupling(a, a->col[k], i);
+                differences += fabs(there - back);
+                sizes += fabs(there) + fabs(back);
+            }
+    return differences > ONE_WAY * sizes;
+}
+
 /* Factors without fill-in, whose iterations are a part of those of jacobi, take less than multigrid. */
 static bool few_steps_unsymmetric_on_cpu(const struct system_facts *f)
 {
@@ -533,6 +565,10 @@ static const char MULTIGRID[] =
     "{kind} of {rows} rows with a diagonal from {smallest} to {largest}: other methods take about {steps} iterations, "
     "by the rows along a side, multigrid about two dozen";
 
+static const char SMOOTH_UNSYMMETRIC[] =
+    "rows that mostly have the sum 0, as those of convection and diffusion: errors are smooth, and multigrid reduces "
+    "them";
+
 static const struct rule {
     const char *name;
     const char *smooth, *rival; /* what races against it: where errors are smooth; elsewhere */
@@ -542,14 +578,14 @@ static const struct rule {
 } rules[] = {
     {"jacobi", NULL, NULL, STAGE_GIVEN, for_minres,
      "minres needs a positive definite one, and the diagonal is positive"},
-    {"amg", "jacobi", NULL, STAGE_ROWS, smooth_unsymmetric_on_gpu,
-     "rows that mostly have the sum 0, as those of convection and diffusion: errors are smooth, and multigrid reduces "
-     "them"},
+    {"amg", "jacobi", NULL, STAGE_ROWS, smooth_unsymmetric_on_gpu, SMOOTH_UNSYMMETRIC},
     {"ilu0", "amg", NULL, STAGE_ROWS, few_steps_unsymmetric_on_cpu,
      "a factor without fill-in: about {steps} iterations of jacobi, by the rows along a side, in which multigrid does "
      "not pay"},
-    {"ilut", "amg", NULL, STAGE_ROWS, smooth_unsymmetric_on_cpu,
-     "an incomplete factor with fill-in takes less work than multigrid, which would reduce smooth errors"},
+    {"ilu0", "amg", NULL, STAGE_ROWS, one_way_on_cpu,
+     "couplings mostly go one way, as where convection outweighs diffusion: a factor without fill-in is nearly "
+     "complete"},
+    {"amg", "ilut", NULL, STAGE_ROWS, smooth_unsymmetric_on_cpu, SMOOTH_UNSYMMETRIC},
     {"ilut", "ilu0", "ilu0", STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
@@ -599,8 +635,10 @@ static const struct rule {
  * whose iterations are many. */
 static bool factor_bounds(const struct system_facts *f)
 {
+    if (f->purpose != PRECOND_FOR_CG || f->gpu)
+        return false;
     const double rows = (double)f->a->rows, products = products_of(f, LEAST_WIDTH);
-    return !f->gpu && products > 0 && products <= RIVAL_PRODUCTS &&
+    return products > 0 && products <= RIVAL_PRODUCTS &&
            sqrt(2 * products / rows) * rows <= f->source->options->fill * ((double)f->a->nnz + rows);
 }
 
@@ -689,9 +727,13 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     }
     choice->purpose = purpose;
     choice->name = rule->name;
-    choice->spare = rival_of(&f, rule);
-    choice->rival =
-        strcmp(rule->name, "amg") == 0 && choice->spare != NULL && factor_bounds(&f) ? "cholesky" : choice->spare;
+    choice->rival = choice->spare = rival_of(&f, rule);
+    if (choice->rival != NULL && factor_bounds(&f)) {
+        if (strcmp(rule->name, "amg") == 0)
+            choice->rival = "cholesky";
+        else if (strcmp(choice->rival, "ic0") == 0)
+            choice->spare = "cholesky";
+    }
     choice->nodes = f.nodes;
     choice->expected = f.smooth && f.distance > 0 ? f.steps : 0;
     choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, LEAST_WIDTH) / precond_products(f.a, 1) : 0;
@@ -740,6 +782,7 @@ const char *precond_choice_rival(const struct precond_choice *choice)
 bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond_choice *choice)
 {
     const bool too_large = st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_LIMIT;
+    const bool dear = st == SPMV_ERROR_LIMIT && choice->rival != NULL;
     const size_t used = choice->replaced ? strlen(choice->why) : 0;
     char prefix[PRECOND_NAME + 32], text[200];
     const char *message = ctx->error;
@@ -752,20 +795,20 @@ bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond
     const char *next = replacements[row].next;
     if (next == NULL)
         return false;
-    if (st == SPMV_ERROR_LIMIT && choice->rival != NULL)
+    if (dear)
         next = choice->rival;
     snprintf(prefix, sizeof prefix, "preconditioner %s: ", choice->name);
     if (strncmp(message, prefix, strlen(prefix)) == 0)
         message += strlen(prefix);
     snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, message);
-    if (next == choice->rival)
+    if (dear)
         snprintf(choice->why, sizeof choice->why, "%s would take more work, an estimate: %s", choice->name, text);
     else if (!choice->replaced)
         snprintf(choice->why, sizeof choice->why, "the first choice, %s, cannot be made: %s", choice->name, text);
     else if (strstr(choice->why, text) == NULL) /* often all fail for the same reason */
         snprintf(choice->why + used, sizeof choice->why - used, "; %s cannot be made: %s", choice->name, text);
     /* factors that are too dear may still be worth their work */
-    choice->rival = next == choice->rival && strcmp(choice->name, "ilut") == 0 ? choice->name : NULL;
+    choice->rival = dear && strcmp(choice->name, "ilut") == 0 ? choice->name : NULL;
     choice->name = next;
     choice->replaced = true;
     return true;

@@ -38,8 +38,8 @@ struct spmv_preconditioner {
     double seconds;
     double lowest, highest, shift;
     int64_t levels, fallen;
-    /* under "auto": the kind that may be better, and another one if that cannot be made, NULL: none; iterations
-     * that are expected with none or jacobi, 0: not known; steps of none that making a complete factor takes, if
+    /* under "auto": the kind that may be better, and another one if that cannot be made or is not, NULL: none;
+     * iterations that are expected with none or jacobi, 0: not known; steps of none that making a complete factor takes, if
      * that is the rival */
     const char *rival, *spare;
     double expected, rival_setup;
@@ -250,7 +250,7 @@ enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_UNSYMMETRIC }
 struct precond_choice {
     const char *name;           /* of a kind */
     const char *rival;          /* another one that may be better, which a solve finds out; NULL: none */
-    const char *spare;          /* the rival if that one cannot be made; NULL: none */
+    const char *spare;          /* the rival if that one cannot be made, or is not better; NULL: none */
     double expected;            /* iterations with none or jacobi; 0: not known */
     bool nodes;                 /* several unknowns to a node */
     double rival_setup;         /* of a complete factor as the rival: steps of none that making it takes */
@@ -326,7 +326,7 @@ bool precond_renews(const spmv_preconditioner *m);
 /* The kind that may be better (solver_race.c); NULL: none. */
 const char *precond_rival(const spmv_preconditioner *m);
 
-/* What races if that cannot be made; NULL: nothing. */
+/* What races if that cannot be made, or is not better; NULL: nothing. */
 const char *precond_spare(const spmv_preconditioner *m);
 
 /* Of a preconditioner that was made as chosen: what a race needs to know. */

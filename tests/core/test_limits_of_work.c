@@ -8,6 +8,7 @@
 #include "formats/matrix_internal.h"
 #include "solvers/prepare/prepared_system.h"
 #include "tests/support/support.h"
+#include "tests/support/support_generate.h"
 #include "tests/support/support_precond.h"
 
 /* ------------------------------------------------------------------ matrices */
@@ -376,6 +377,7 @@ static void auto_takes_what_fits(void **state)
     spmv_solver_result result;
     assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:150,1", SPMV_F64, &a));
     spmv_matrix_view(a, &view);
+    double *const values = support_mixed_signs(&view);
     double *const b = support_zeros(view.rows, sizeof *b), *const x = support_zeros(view.rows, sizeof *x);
     for (int64_t i = 0; i < view.rows; i++)
         b[i] = 1;
@@ -394,7 +396,7 @@ static void auto_takes_what_fits(void **state)
     o.precond = "ilut";
     assert_fails(ctx, spmv_solve(ctx, &view, b, x, &o, &result, sizeof result), SPMV_ERROR_MEMORY, "the limit of");
     spmv_memory_limit(0);
-    support_free(b, x);
+    support_free(b, x, values);
     spmv_matrix_destroy(a);
 }
 

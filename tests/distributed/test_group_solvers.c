@@ -362,7 +362,7 @@ static void auto_races_as_without_ranks(void **state)
     } races[] = {
         {{"diffusion2d:104,100000", SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-9}, "amg", "with jacobi about", true},
         {{"banded:1500,3", SPMV_F64, THREE_DIAGONALS, NULL, NULL, "gmres", 1e-8}, "ilut", "with jacobi", true},
-        {{"convdiff2d:230,3", SPMV_F64, AS_IT_IS, NULL, NULL, "gmres", 1e-8}, "amg", "ranks have no ilut", false},
+        {{"convdiff3d:37,1", SPMV_F64, AS_IT_IS, NULL, NULL, "gmres", 1e-8}, "amg", "ranks have no ilu0", false},
     };
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* where such systems end before a race */

@@ -45,4 +45,17 @@ static inline void assert_same_for_any_team(const char *spec, spmv_type type)
     spmv_context_destroy(ctx);
 }
 
+/* The values of a matrix in host memory with the signs of every third row and column changed: factors are as
+ * before, but the sums of rows are not 0, so errors are not smooth. To be freed. */
+static inline double *support_mixed_signs(spmv_csr *a)
+{
+    double *const values = malloc((size_t)a->nnz * sizeof *values);
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            values[k] = ((i % 3 == 0) != (a->col[k] % 3 == 0) ? -1 : 1) * real_at(a->type, a->val, k);
+    a->val = values;
+    a->type = SPMV_F64;
+    return values;
+}
+
 #endif
