@@ -27,6 +27,7 @@
     X(loops, OMP, "loops-static loops-guided loops-merge", "spmv spmv spmv", "OpenMP")                                 \
     X(eigen, OMP, "eigen eigen-cg eigen-spgemm", "spmv cg spgemm", "Eigen 3.4 (Debian: libeigen3-dev)")                \
     X(librsb, OMP, "librsb", "spmv", "librsb (Debian: librsb-dev)")                                                    \
+    X(mkl, OMP, "mkl mkl-spmm", "spmv spmm", "Intel oneMKL (PyPI: mkl), its lib folder in LD_LIBRARY_PATH")            \
     X(graphblas, OMP, "graphblas graphblas-spgemm", "spmv spgemm", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)") \
     X(tbb, OMP, "tbb-scan tbb-reduce tbb-sort", "scan reduce sort", "oneTBB with libstdc++ (Debian: libtbb-dev)")      \
     X(petsc, OMP, "petsc petsc-cg petsc-gamg-cg", "spmv cg cg-precond", "PETSc with MPI (Debian: petsc-dev)")          \

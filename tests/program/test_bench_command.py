@@ -315,7 +315,7 @@ class Bench(unittest.TestCase):
     def test_usage(self):
         self.fails(1, "give matrices", "--peers", "none")
         self.fails(1, "unknown operation \"multiply\"; there are: spmv, cg, gmres, bicgstab, spmm", "--op", "multiply")
-        self.fails(1, 'unknown peer "mkl"; there are', "poisson2d:9", "--peers", "loops,mkl")
+        self.fails(1, 'unknown peer "ours"; there are', "poisson2d:9", "--peers", "loops,ours")
         self.fails(1, "unknown suite \"tiny\"; there are: small", "--suite", "tiny")
         self.fails(1, "either matrices or --suite", "poisson2d:9", "--suite", "small")
         self.fails(1, "--size is the number of elements", "poisson2d:9", "--size", "5")
