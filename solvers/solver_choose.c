@@ -353,14 +353,20 @@ static int64_t iterations_left(const struct chain *c)
     return c->most - solver_iterations(c);
 }
 
+void solver_judge_share(const spmv_solver *s, struct judge *judge)
+{
+    judge->least = SHARE;
+    judge->most = SHARE * (context_on_device(s->ctx) ? SHARES_LEFT_ON_DEVICE : SHARES_LEFT);
+}
+
 spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
     spmv_solver *const s = c->s;
     spmv_cg_result *const r = c->result;
     if (solver == &krylov_cg || !solver_may_follow(s, SPMV_ERROR_ITERATIONS))
         return solver_run(c, solver, precond, iterations_left(c));
-    struct judge judge = judge_of(s->options.on_iteration, s->options.user, r, r->iterations, SHARE,
-                                  SHARE * (context_on_device(s->ctx) ? SHARES_LEFT_ON_DEVICE : SHARES_LEFT));
+    struct judge judge = judge_of(s->options.on_iteration, s->options.user, r, r->iterations, SHARE, 0);
+    solver_judge_share(s, &judge);
     c->judge = &judge;
     const spmv_status st = solver_run(c, solver, precond, iterations_left(c));
     c->judge = NULL;

@@ -183,6 +183,9 @@ spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, cons
 /* Whether another solver may follow one that ended like this. */
 bool solver_may_follow(const spmv_solver *s, spmv_status st);
 
+/* From now on the judge stops a solver only after its share of the iterations. */
+void solver_judge_share(const spmv_solver *s, struct judge *judge);
+
 /* The same, for no more than its share of the iterations if another one may follow. */
 spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond);
 

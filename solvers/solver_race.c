@@ -125,6 +125,8 @@ int judge_tell(int64_t iteration, double residual, void *user)
     /* the longer it runs, the more often has it been predicted to end */
     const double ran = (double)(iteration - j->begin);
     j->stopped = ran >= (double)j->least && j->left * ran > j->most * (double)j->least;
+    if (j->stopped && j->allows != NULL)
+        j->stopped = j->allows(j);
     if (j->marks == JUDGE_MARKS)
         merge_marks(j);
     return j->stopped;
@@ -175,10 +177,11 @@ static bool is_named(const char *name, const char *other)
     return name != NULL && strcmp(name, other) == 0;
 }
 
-/* Whether ic0 may run against it, now or later. */
-static bool takes_ic0(const spmv_preconditioner *precond)
+/* Whether ic0 runs against it under minres, after conjugate gradients: beside jacobi, on a host, without ranks. */
+static bool takes_ic0(const spmv_solver *s, const spmv_preconditioner *precond)
 {
-    return is_named(precond_rival(precond), "ic0") || is_named(precond_spare(precond), "ic0");
+    return s->solver == &krylov_cg && precond_inverse_diagonal(precond) != NULL && !context_on_device(s->ctx) &&
+           s->ranks == NULL;
 }
 
 /* What runs against this solver with this preconditioner; NULL: nothing. */
@@ -187,7 +190,7 @@ static const char *rival_of(const spmv_solver *s, const struct krylov_solver *so
 {
     const char *rival = precond_rival(precond);
     if (solver == &krylov_minres)
-        rival = takes_ic0(precond) ? "ic0" : "ilut";
+        rival = takes_ic0(s, precond) ? "ic0" : "ilut";
     else if (solver != &krylov_cg && solver != &krylov_gmres)
         rival = NULL;
     if (rival == NULL || s->ranks == NULL)
@@ -348,7 +351,7 @@ static void write_verdict(spmv_solver *s, const struct runner *winner, const str
 static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
     spmv_preconditioner *const best = *winner->precond, *const other = *loser->precond;
-    s->began = s->solver;
+    s->began = s->settled ? s->began : s->solver; /* a verdict may follow another one */
     s->won = winner->solver;
     s->precond = best;
     s->rival = NULL;
@@ -473,6 +476,26 @@ static spmv_status hand_over(struct chain *c, struct runner *first, struct runne
     return st;
 }
 
+/* minres, which would begin anew, is not stopped for a rival that cannot be made. */
+struct attempt {
+    spmv_solver *s;
+    struct runner *first;
+    const struct runner *rival;
+    spmv_status status; /* of making the rival */
+};
+
+static bool makes_rival(struct judge *judge)
+{
+    struct attempt *const a = judge->race;
+    a->first->left = judge->left * a->first->cost.step;
+    a->status = make_rival(a->s, a->first, a->rival);
+    if (a->status == SPMV_OK || a->status == SPMV_CANCELLED)
+        return true;
+    solver_judge_share(a->s, judge);
+    judge->allows = NULL;
+    return false;
+}
+
 static spmv_status race_by_residuals(struct chain *c, struct runner *first, struct runner *rival)
 {
     spmv_solver *const s = c->s;
@@ -488,10 +511,18 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     double work = fmax(least, fmin(expected, 3 * least));
     /* of the rival, which nobody has seen run */
     double most = fmax(precond_cost_of_all(&other->cost), now->cost.setup);
-    spmv_status st = turn(c, now, work, most, &stopped);
+    struct attempt attempt = {.s = s, .first = first, .rival = rival};
+    struct judge judge = judge_for(c, first, work, most);
+    judge.allows = first->solver == &krylov_minres && !context_on_device(s->ctx) ? makes_rival : NULL;
+    judge.race = &attempt;
+    spmv_status st = take_turn(c, first, &judge, &stopped);
+    if (attempt.status != SPMV_OK && attempt.status != SPMV_CANCELLED) { /* there is no other one */
+        s->settled = true;
+        return stopped ? solver_fail_limit(c) : st;
+    }
     if (!stopped)
         return has_failed(c, first, st) ? hand_over(c, first, rival, st) : st;
-    spmv_status made = make_rival(s, first, rival);
+    spmv_status made = attempt.status != SPMV_OK ? attempt.status : make_rival(s, first, rival);
     /* again with more work, as long as the first one makes no progress */
     while (made == SPMV_ERROR_LIMIT && follows_multigrid(first, rival) &&
            most_work(s, first, rival) < precond_most_work(&sizes) && solver_iterations(c) < c->most) {
@@ -607,6 +638,36 @@ static spmv_status race_by_energy(struct chain *c, struct runner *first, struct 
     return st;
 }
 
+/* ------------------------------------------------------------- indefinite matrices */
+
+/* minres after conjugate gradients: it mostly takes hundreds of steps, of which ic0 saves half or more, and loses in
+ * each turn what it has learned. So ic0 begins, and the turn of jacobi was that of conjugate gradients. Its rival is
+ * gmres with ilut. */
+static bool is_indefinite(const struct runner *first, const struct runner *rival)
+{
+    return first->solver == &krylov_minres && is_named(rival->name, "ic0");
+}
+
+static spmv_status race_of_indefinite(struct chain *c, struct runner *first, struct runner *rival)
+{
+    spmv_solver *const s = c->s;
+    spmv_status st = make_rival(s, first, rival);
+    if (st == SPMV_CANCELLED)
+        return st;
+    if (st != SPMV_OK) {
+        s->settled = true;
+        return run_to_the_end(c, first);
+    }
+    settle(s, rival, first);
+    snprintf(
+        s->why_verdict, sizeof s->why_verdict,
+        "A is indefinite, so minres would take hundreds of iterations with jacobi, of which ic0 mostly saves half");
+    snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
+    *first = runner_of(c, &krylov_minres, "ic0", &s->precond);
+    replace_rival(c, first, rival, "ilut");
+    return race_by_residuals(c, first, rival);
+}
+
 /* ------------------------------------------------------------- the choice between them */
 
 spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
@@ -617,6 +678,8 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     const bool by_energy = is_by_energy(c, &first, &rival);
     if (by_energy && !c->from_zero)
         return run_to_the_end(c, &first);
+    if (is_indefinite(&first, &rival))
+        return race_of_indefinite(c, &first, &rival);
     spmv_status st = keep_state(c, &first);
     if (st == SPMV_OK)
         st = keep_state(c, &rival);

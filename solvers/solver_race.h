@@ -26,6 +26,8 @@ struct judge {
     int64_t width, begin, seen; /* begin: the number of the first iteration */
     double left;                /* iterations that are left, by the last verdict; INFINITY: no progress */
     bool stopped;
+    bool (*allows)(struct judge *); /* asked before it stops; NULL: always */
+    void *race;                     /* for this */
 
     /* Of conjugate gradients on the host, by energy. gain: by so much the square of the energy norm of the
      * error has fallen. at: two numbers of iterations, the smaller first, and the gains at them; 0: none.

@@ -23,7 +23,7 @@ static const struct row {
     {PRECOND_FOR_UNSYMMETRIC, "amg", {30, 3, 12}},
     {PRECOND_FOR_UNSYMMETRIC, NULL, {0, 1, 200}},
     /* with gmres: a step reads many vectors */
-    {PRECOND_FOR_MINRES, "ilut", {100, 5, 15}},
+    {PRECOND_FOR_MINRES, "ilut", {400, 10, 15}},
     {PRECOND_FOR_MINRES, "ic0", {25, 2, 100}},
     {PRECOND_FOR_MINRES, NULL, {0, 1, 100}},
 };
