@@ -53,6 +53,15 @@ struct halo {
     void *arrived;        /* on cuda: the received elements in host memory */
 };
 
+/* The tree in which the parts of chunks are added (group_sums.c). */
+enum { SUM_TREE_LEVELS = 40, SUM_TREE_EDGES = 4 * SUM_TREE_LEVELS }; /* for 2^39 chunks; of two ranges of chunks */
+struct sum_tree {
+    int levels;
+    int64_t first[SUM_TREE_LEVELS + 1]; /* the number of each level's first node; the last: of all nodes */
+    void *nodes;                        /* the numbers of most_sums sums, node by node */
+    void *sent, *received;              /* edges on their way */
+};
+
 struct spmv_group_matrix {
     spmv_group *group;
     spmv_context *ctx;
@@ -85,12 +94,11 @@ struct spmv_group_matrix {
     int32_t *context_ghosts; /* on cuda, until columns are renumbered: those of others, in order */
     struct halo halo;
     struct plan_ranks ranks;
-    void *x;    /* a vector with room for the elements of other ranks; points to the own ones */
-    void *x_at; /* its memory */
-    /* sums: the parts of this rank (PLAN_SUMS for each chunk), those of all ranks, one sum's parts
-     * in order */
-    void *parts, *all_parts, *fold;
-    int most_sums; /* for which there is room */
+    void *x;     /* a vector with room for the elements of other ranks; points to the own ones */
+    void *x_at;  /* its memory */
+    void *parts; /* of dot products: those of this rank's chunks, in host memory */
+    struct sum_tree tree;
+    int most_sums; /* for which the tree has room */
     /* on cuda, in the context's memory: the parts of EXCHANGE_SUMS sums; chunk */
     void *context_parts;
     int64_t *context_chunk;
@@ -208,6 +216,7 @@ spmv_status group_find_nodes(spmv_group *group, const spmv_csr *own, int64_t fir
 /* Makes the members of the matrix for sums and dot products (group_sums.c), and those of the halo
  * (group_halo.c). */
 spmv_status group_sums_prepare(spmv_group_matrix *m);
+void group_sums_release(spmv_group_matrix *m);
 spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t stride, int count, void *sums);
 spmv_status group_dot_in_context(void *matrix, spmv_type type, const void *a, const void *b, void *dot);
 spmv_status group_largest(void *matrix, double *value);

@@ -32,8 +32,9 @@ static void close_level(struct rank_halo *halo)
     if (m->exchange.kind != NULL)
         exchange_close(m);
     group_halo_release(m);
-    host_free_all(m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk, m->edge, m->parts, m->all_parts, m->fold,
-                  m->met, l->send, l->receive, l->chunk, l->chunk_entry, l->offset, l->near);
+    group_sums_release(m);
+    host_free_all(m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk, m->edge, m->met, l->send, l->receive,
+                  l->chunk, l->chunk_entry, l->offset, l->near);
     group_free_queued(m->ctx, l->ghosts, l->bounds);
     group_free_queued(m->ctx, m->context_parts, m->context_chunk);
     host_free(l);

@@ -715,11 +715,11 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
     spmv_plan_destroy(m->plan);
     spmv_plan_destroy(m->first_plan);
     group_halo_release(m);
+    group_sums_release(m);
     group_arrays_release(m->ctx, &m->arrays);
     context_free(m->ctx, m->context_ghosts);
     host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk,
-                  m->chunk_entry, m->edge, m->parts, m->all_parts, m->fold, m->met, m->work_of_rank, m->given_entry,
-                  m->own_entry);
+                  m->chunk_entry, m->edge, m->met, m->work_of_rank, m->given_entry, m->own_entry);
     spmv_free(m->ctx, m->x_at);
     group_free_queued(m->ctx, m->context_parts, m->context_chunk);
     host_free(m);

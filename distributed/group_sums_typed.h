@@ -2,18 +2,36 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* *sum: the sum of n numbers, which it overwrites: neighbours are added in pairs, then the pairs, and
- * so on. */
-static void TYPED(fold)(void *numbers, int64_t n, void *sum)
+/* A node of the level above: the sum of two nodes of n, or the last one. */
+static T TYPED(node)(const T *below, int64_t n, int64_t j)
 {
-    T *s = numbers;
-    for (; n > 1; n = (n + 1) / 2) {
-        for (int64_t i = 0; i < n / 2; i++)
-            s[i] = s[2 * i] + s[2 * i + 1];
-        if (n % 2 != 0)
-            s[n / 2] = s[n - 1];
+    return 2 * j + 1 < n ? below[2 * j] + below[2 * j + 1] : below[2 * j];
+}
+
+/* The nodes that need no others than chunks begin to end - 1. */
+static void TYPED(fold)(const struct sum_tree *t, struct span s, void *nodes)
+{
+    for (int level = 1; level < t->levels; level++) {
+        const T *const below = (const T *)nodes + t->first[level - 1];
+        const int64_t n = nodes_of(t, level - 1);
+        T *const here = (T *)nodes + t->first[level];
+        s = above(t, level - 1, s);
+        for (int64_t j = s.begin; j < s.end; j++)
+            here[j] = TYPED(node)(below, n, j);
     }
-    *(T *)sum = n > 0 ? s[0] : 0;
+}
+
+/* The nodes that neither span has, but both together. */
+static void TYPED(join)(const struct sum_tree *t, const struct join *both, void *nodes)
+{
+    for (int level = 1; level < t->levels; level++)
+        for (int i = 0; i < both->seams; i++) {
+            const int64_t j = both->seam[i] >> level;
+            if (j << level != both->seam[i] && both->seam[i] < nodes_of(t, 0) && is_in(t, both->all, level, j) &&
+                !is_in(t, both->mine, level, j) && !is_in(t, both->theirs, level, j))
+                ((T *)nodes)[t->first[level] + j] =
+                    TYPED(node)((const T *)nodes + t->first[level - 1], nodes_of(t, level - 1), j);
+        }
 }
 
 static T TYPED(chunk_dot)(const T *a, const T *b, int64_t n)

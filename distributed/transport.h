@@ -16,6 +16,7 @@ enum { TRANSPORT_WHY = 768 };
 struct transport {
     const char *name;
     int rank, ranks;
+    bool common; /* ranks have common memory: a gather takes one step, whatever their number is */
     void *self;
     char why[TRANSPORT_WHY]; /* the message of the last failure */
 

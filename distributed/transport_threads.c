@@ -322,6 +322,7 @@ spmv_status transport_threads_open(spmv_context *ctx, int ranks, struct transpor
         transport[opened] = (struct transport){.name = "threads",
                                                .rank = opened,
                                                .ranks = ranks,
+                                               .common = true,
                                                .self = self,
                                                .gather = gather,
                                                .start = start,

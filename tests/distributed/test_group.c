@@ -659,9 +659,10 @@ static void ranks_take_one_method(void **state)
 struct tape {
     struct transport real;
     int calls;
-    uint64_t call[2048]; /* which function, and the sizes that must be the same on all ranks */
-    bool ended;          /* a call has failed, or this rank has broken the group */
-    int late;            /* calls after that */
+    uint64_t call[2048];           /* which function, and the sizes that must be the same on all ranks */
+    int gathers, exchanges, sends; /* calls of gather and start; the parcels that these sent */
+    bool ended;                    /* a call has failed, or this rank has broken the group */
+    int late;                      /* calls after that */
 };
 
 static _Thread_local struct tape *tape;
@@ -679,12 +680,15 @@ static spmv_status note(char name, const int64_t *numbers, int count, spmv_statu
 
 static spmv_status note_gather(struct transport *t, const void *own, void *all, const int64_t *offset)
 {
+    tape->gathers++;
     return note('g', offset, t->ranks + 1, tape->real.gather(t, own, all, offset));
 }
 
 static spmv_status note_start(struct transport *t, const struct transport_parcel *send, int sends,
                               const struct transport_parcel *receive, int receives)
 {
+    tape->exchanges++;
+    tape->sends += sends;
     return note('s', NULL, 0, tape->real.start(t, send, sends, receive, receives));
 }
 
@@ -721,6 +725,110 @@ static void check_tapes(const struct tape *of_rank, int ranks)
             if (of_rank[r].call[i] != of_rank[0].call[i])
                 fail_msg("call %d of the transport differs on the ranks 0 and %d", i, r);
     }
+}
+
+/* ------------------------------------------------------------- the tree of sums */
+
+/* Parts of so many chunks on ranks. */
+enum { MOST_RANKS = 8, MOST_PARTS = 1056, SUMS = 3, CUTS = 4 };
+struct tree_case {
+    bool common; /* ranks have common memory */
+    int64_t chunks;
+    int64_t cut[MOST_RANKS + 1]; /* the first chunk of each rank */
+    const double *part;          /* SUMS * chunks */
+    double sum[SUMS];            /* what they must be */
+    float sum_f32[SUMS];
+    struct tape tape[MOST_RANKS];
+};
+
+/* The tree: neighbours are added in pairs, then the pairs, and so on. */
+#define ADD_IN_PAIRS(type, name)                                                                                       \
+    static type name(const double *part, int64_t n)                                                                    \
+    {                                                                                                                  \
+        type s[MOST_PARTS];                                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            s[i] = (type)part[i];                                                                                      \
+        for (; n > 1; n = (n + 1) / 2)                                                                                 \
+            for (int64_t i = 0; i < (n + 1) / 2; i++)                                                                  \
+                s[i] = 2 * i + 1 < n ? s[2 * i] + s[2 * i + 1] : s[2 * i];                                             \
+        return n > 0 ? s[0] : 0;                                                                                       \
+    }
+ADD_IN_PAIRS(double, add_in_pairs)
+ADD_IN_PAIRS(float, add_in_pairs_f32)
+
+static spmv_status sum_parts(spmv_group *group, void *user)
+{
+    spmv_status st = SPMV_OK;
+    struct tree_case *const c = user;
+    const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
+    const int64_t first = c->cut[rank], own = c->cut[rank + 1] - first;
+    double sum[SUMS];
+    float sum_f32[SUMS], part_f32[SUMS * MOST_PARTS];
+    int hops = 0;
+    spmv_group_matrix m = {.group = group, .ctx = spmv_group_context(group)};
+    m.first = &m; /* no arrays on a GPU */
+    m.all_chunks = c->chunks;
+    m.chunk_of_rank = c->cut;
+    m.ranks.chunks = own;
+    for (int known = 1; known < ranks; known *= 2)
+        hops++;
+    for (int v = 0; v < SUMS; v++)
+        for (int64_t i = 0; i < own; i++)
+            part_f32[v * own + i] = (float)c->part[v * c->chunks + first + i];
+    TRY(group_sums_prepare(&m));
+    memset(m.tree.nodes, 0xff, (size_t)(SUMS * m.tree.first[m.tree.levels] * 8)); /* NaN in what nobody computes */
+    begin_tape(group, &c->tape[rank]);
+    group->transport.common = c->common;
+    TRY(group_sum(&m, SPMV_F64, c->part + first, c->chunks, SUMS, sum));
+    TRY(group_sum(&m, SPMV_F32, part_f32, own, SUMS, sum_f32));
+    const struct tape *const asked = &c->tape[rank];
+    if (asked->gathers != (c->common && ranks > 1 ? 2 : 0) || asked->exchanges != (c->common ? 0 : 2 * hops) ||
+        asked->sends > 2 * hops)
+        st = context_fail(m.ctx, SPMV_ERROR_CHECK, "%d gathers, %d hops, %d messages", asked->gathers, asked->exchanges,
+                          asked->sends);
+    if (memcmp(sum, c->sum, sizeof sum) != 0 || memcmp(sum_f32, c->sum_f32, sizeof sum_f32) != 0)
+        st = context_fail(m.ctx, SPMV_ERROR_CHECK, "the bits differ");
+done:
+    group->transport = c->tape[rank].real;
+    group_sums_release(&m);
+    host_free(m.met);
+    return st;
+}
+
+/* The bits are those of the tree for any number of chunks, and any cut; hops and messages of a rank are the logarithm
+ * of the number of ranks, and one step with common memory. */
+static void sums_take_few_hops(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {0, 1, 2, 3, 6, 7, 8, 127, 128, 129, 1000, MOST_PARTS};
+    static const int ranks_of[] = {1, 2, 3, 4, 7, 8};
+    double part[SUMS * MOST_PARTS];
+    for (int64_t i = 0; i < SUMS * MOST_PARTS; i++)
+        part[i] = ldexp(1 + (double)(splitmix_mix((uint64_t)i) >> 11) / (1LL << 53), (int)(i * 7 % 40) - 20) *
+                  (i % 3 == 1 ? -1 : 1);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+        for (int i = 0; i < 2 * CUTS * (int)(sizeof ranks_of / sizeof *ranks_of); i++) {
+            char message[200];
+            const int ranks = ranks_of[i / CUTS / 2];
+            struct tree_case c = {.common = i / CUTS % 2 == 0, .chunks = counts[k], .part = part};
+            spmv_context_options options;
+            spmv_context_options_init(&options, sizeof options);
+            options.backend = support_backend;
+            options.threads = 1;
+            for (int r = 0; r <= ranks; r++) { /* equal shares; most at the front; some have none; one has all */
+                const int64_t behind = counts[k] * (ranks - r) * (ranks - r) / ranks / ranks;
+                const int even = r < ranks ? r / 2 * 2 : ranks;
+                const int64_t cuts[CUTS] = {counts[k] * r / ranks, counts[k] - behind, counts[k] * even / ranks,
+                                            r > ranks / 2 ? counts[k] : 0};
+                c.cut[r] = cuts[i % CUTS];
+            }
+            for (int v = 0; v < SUMS; v++) {
+                c.sum[v] = add_in_pairs(part + v * counts[k], counts[k]);
+                c.sum_f32[v] = add_in_pairs_f32(part + v * counts[k], counts[k]);
+            }
+            if (spmv_group_run(ranks, &options, sum_parts, &c, message, sizeof message) != SPMV_OK)
+                fail_msg("%lld chunks, %d ranks, cut %d: %s", (long long)counts[k], ranks, i % CUTS, message);
+        }
 }
 
 /* ------------------------------------------------------------- failures */
@@ -1303,6 +1411,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits),
         cmocka_unit_test(pattern_has_ones),
+        cmocka_unit_test(sums_take_few_hops),
 #ifdef HOST_CUDA
         cmocka_unit_test(step_has_one_vector_kernel),
 #endif
