@@ -218,7 +218,9 @@ static spmv_status create_first(spmv_group_matrix *m, enum precond_for purpose, 
         m->group->settled = false;
         spmv_preconditioner_destroy(*precond); /* another rank could not make its own */
         *precond = NULL;
-        st = create_named(m, purpose, choice->name, options, precond);
+        st = group_makes_whole(m, purpose, choice->name)
+                 ? group_precond_whole(m, purpose, choice->name, options, precond)
+                 : create_named(m, purpose, choice->name, options, precond);
     } while (st != SPMV_OK && m->group->settled && precond_choose_next(m->ctx, st, choice));
     if (st == SPMV_OK) {
         snprintf((*precond)->why, sizeof(*precond)->why, "%s", choice->why);
@@ -239,6 +241,10 @@ static spmv_status create_chosen(spmv_group_matrix *m, enum precond_for purpose,
     struct precond_whole whole = {.self = m, .find_ball = group_find_ball};
     const spmv_csr sizes = {.rows = m->ranks.rows, .cols = m->cols, .nnz = m->ranks.nnz, .type = m->own.type};
     struct precond_source source = {.a = &sizes, .options = options, .whole = &whole};
+    if (purpose == PRECOND_FOR_CG && group_chooses_whole(m, options)) {
+        TRY(group_choose_whole(m, options, &choice));
+        return create_first(m, purpose, &choice, options, precond);
+    }
     TRY(group_find_facts(m, &facts));
     whole.look = facts.look;
     source.bad = facts.bad;

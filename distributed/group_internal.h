@@ -125,6 +125,19 @@ spmv_status group_precond_whole(spmv_group_matrix *m, enum precond_for purpose, 
                                 const spmv_preconditioner_options *options, spmv_preconditioner **made);
 #define GROUP_ALIKE "of the whole matrix, on each rank alike" /* begins its layout */
 
+/* Whether "auto" takes the one of this name of the whole matrix: one that ranks do not make together, as far as it
+ * takes little memory. "auto": whether it chooses among those only. */
+bool group_makes_whole(const spmv_group_matrix *m, enum precond_for purpose, const char *name);
+
+/* Whether "auto" chooses for cg by facts of the whole matrix, on each rank alike; together: that choice. */
+bool group_chooses_whole(const spmv_group_matrix *m, const spmv_preconditioner_options *options);
+spmv_status group_choose_whole(spmv_group_matrix *m, const spmv_preconditioner_options *options,
+                               struct precond_choice *choice);
+
+/* Together: dense factors of the whole matrix, for vectors of own rows. */
+struct direct;
+spmv_status group_direct_dense(spmv_group_matrix *m, struct direct **direct);
+
 /* This rank's rows, or those of -A, in host memory, with the columns of the whole matrix (group_solver.c). */
 struct group_own_rows {
     spmv_csr view;

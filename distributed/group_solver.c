@@ -85,23 +85,10 @@ static spmv_status agree(void *self, spmv_status status)
     return spmv_group_agree(g->m->group, status);
 }
 
-/* Up to so many rows and entries, a preconditioner of the whole matrix on each rank takes little memory, and less
- * time than the iterations of a weaker one; up to the second number, also where others have failed. */
-enum { SMALL_WHOLE = 1 << 18, MOST_WHOLE = 1 << 23 };
-
-/* Whether each rank makes the one of this name that was chosen, of the whole matrix. */
-static bool makes_whole(const spmv_group_matrix *m, enum precond_for purpose, const char *name)
-{
-    const int64_t work = m->ranks.rows + m->ranks.nnz;
-    if (purpose != PRECOND_FOR_UNSYMMETRIC)
-        return false;
-    return choice_is_auto(name) ? work <= SMALL_WHOLE : !precond_is_of_ranks(name) && work <= MOST_WHOLE;
-}
-
 static bool can_make(void *self, enum precond_for purpose, const char *name)
 {
     const struct spmv_group_solver *const g = self;
-    return precond_is_of_ranks(name) || makes_whole(g->m, purpose, name);
+    return precond_is_of_ranks(name) || group_makes_whole(g->m, purpose, name);
 }
 
 static spmv_status make_precond(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
@@ -109,7 +96,8 @@ static spmv_status make_precond(void *self, enum precond_for purpose, const char
 {
     const struct spmv_group_solver *const g = self;
     spmv_group_matrix *const m = negative ? g->negative : g->m;
-    const bool whole = chosen && options->near_nulls == 0 && options->dimensions == 0 && makes_whole(m, purpose, name);
+    const bool whole =
+        chosen && options->near_nulls == 0 && options->dimensions == 0 && group_makes_whole(m, purpose, name);
     m->group->settled = false;
     const spmv_status st = whole ? group_precond_whole(m, purpose, name, options, made)
                                  : group_precond_make(m, purpose, name, options, made);
@@ -168,6 +156,12 @@ static spmv_status find_extreme(void *self, spmv_op op, double *extreme)
     return group_find_extreme(((const struct spmv_group_solver *)self)->m, op, extreme);
 }
 
+static spmv_status make_dense(void *self, struct direct **direct)
+{
+    const struct spmv_group_solver *const g = self;
+    return group_direct_dense(g->m, direct);
+}
+
 static spmv_status make_negative(void *self, spmv_plan **plan)
 {
     spmv_status st = SPMV_OK;
@@ -207,6 +201,7 @@ static struct solver_ranks functions_of(struct spmv_group_solver *g)
                                  .agree = agree,
                                  .has = can_make,
                                  .precond = make_precond,
+                                 .dense = make_dense,
                                  .extreme = find_extreme,
                                  .negative = make_negative,
                                  .scaled = make_scaled};

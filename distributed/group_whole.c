@@ -6,9 +6,11 @@
 #include <spmv/primitives.h>
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "core/reals.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
+#include "solvers/direct/direct.h"
 #include "solvers/precond/precond_internal.h"
 #include "solvers/solver_ranks.h"
 
@@ -160,6 +162,62 @@ static spmv_status wrap(spmv_group_matrix *m, struct alike *a, spmv_precondition
     snprintf((*made)->layout, sizeof(*made)->layout, "%s%s%.400s", GROUP_ALIKE, inner->layout[0] != '\0' ? "; " : "",
              inner->layout);
 done:
+    return st;
+}
+
+/* ------------------------------------------------------------- what is of the whole matrix */
+
+/* Up to so many rows and entries, a preconditioner of the whole matrix on each rank takes little memory, and less
+ * time than the iterations of a weaker one; up to the second number, also where others have failed. */
+enum { SMALL_WHOLE = 1 << 18, MOST_WHOLE = 1 << 23 };
+
+static int64_t work_of(const spmv_group_matrix *m)
+{
+    return m->ranks.rows + m->ranks.nnz;
+}
+
+bool group_makes_whole(const spmv_group_matrix *m, enum precond_for purpose, const char *name)
+{
+    if (choice_is_auto(name))
+        return purpose == PRECOND_FOR_UNSYMMETRIC && work_of(m) <= SMALL_WHOLE;
+    return !precond_is_of_ranks(name) && work_of(m) <= MOST_WHOLE;
+}
+
+bool group_chooses_whole(const spmv_group_matrix *m, const spmv_preconditioner_options *options)
+{
+    return work_of(m) <= SMALL_WHOLE && !context_on_device(m->ctx) && options->near_nulls == 0 &&
+           options->dimensions == 0;
+}
+
+spmv_status group_choose_whole(spmv_group_matrix *m, const spmv_preconditioner_options *options,
+                               struct precond_choice *choice)
+{
+    spmv_status st = SPMV_OK;
+    struct whole w = {.row_ptr = NULL};
+    TRY(gather_rows(m, &w));
+    TRY(spmv_group_agree(m->group, precond_choose_for_cg(m->ctx, &w.view, options, choice)));
+done:
+    release_whole(&w);
+    return st;
+}
+
+spmv_status group_direct_dense(spmv_group_matrix *m, struct direct **direct)
+{
+    spmv_status st = SPMV_OK;
+    struct whole w = {.row_ptr = NULL};
+    *direct = NULL;
+    m->group->settled = false;
+    TRY(gather_rows(m, &w));
+    TRY(spmv_group_agree(m->group, direct_create_dense(m->ctx, &w.view, direct)));
+    TRY(spmv_group_agree(m->group, direct_share(*direct, m->plan)));
+done:
+    release_whole(&w);
+    if (st != SPMV_OK) {
+        direct_destroy(*direct);
+        *direct = NULL;
+    }
+    if (st == SPMV_ERROR_SINGULAR || st == SPMV_ERROR_NOT_FINITE) /* the caller goes on without factors */
+        m->group->settled = false;
     return st;
 }
 

@@ -126,11 +126,14 @@ enum { DENSE_ROWS = 200 };
 static spmv_status count_factor(struct system_facts *f)
 {
     spmv_solver *const s = f->s;
-    /* with near-null vectors the caller wants amg */
-    if (s->ranks != NULL || s->a.rows > DENSE_ROWS || !choice_is_auto(s->options.precond) ||
-        s->options.own_precond != NULL || s->precond_options.near_null != NULL)
+    /* the caller wants amg */
+    const bool near_null = s->ranks != NULL ? s->precond_options.near_nulls > 0 || s->precond_options.dimensions > 0
+                                            : s->precond_options.near_null != NULL;
+    if (solver_rows(s) > DENSE_ROWS || !choice_is_auto(s->options.precond) || s->options.own_precond != NULL ||
+        near_null)
         return SPMV_OK;
-    const spmv_status st = direct_create_dense(s->ctx, &s->a, &s->direct);
+    const spmv_status st = s->ranks != NULL ? s->ranks->dense(s->ranks->self, &s->direct)
+                                            : direct_create_dense(s->ctx, &s->a, &s->direct);
     f->factor = st == SPMV_OK;
     if (st != SPMV_ERROR_SINGULAR && st != SPMV_ERROR_NOT_FINITE)
         return st;
@@ -289,8 +292,8 @@ static void explain(const struct system_facts *f, const struct rule *rule)
     char gib[32];
     snprintf(gib, sizeof gib, "%.1f", f->basis / ((int64_t)1 << 30));
     const struct choice_fact facts[] = {
-        {.name = "rows", .number = (double)s->a.rows},
-        {.name = "s", .text = s->a.rows == 1 ? "" : "s"},
+        {.name = "rows", .number = (double)solver_rows(s)},
+        {.name = "s", .text = solver_rows(s) == 1 ? "" : "s"},
         {.name = "precond", .text = s->options.precond},
         {.name = "symmetric", .text = type_is_complex(f->type) ? "Hermitian" : "symmetric"},
         {.name = "GiB", .text = gib},

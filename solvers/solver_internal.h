@@ -99,6 +99,8 @@ int solver_vectors_at_once(const spmv_solver *s);
 /* The system that is solved, A x = b or -A x = -b. Make: after the choice of the solver. Drop:
  * before new values, and in the end. The single plan is made when it is first asked for. */
 spmv_status solver_make_system(spmv_solver *s, bool updates);
+/* Looks for null vectors of A, of ranks together. */
+spmv_status solver_find_null_space(spmv_solver *s, enum null_space_rows rows);
 void solver_drop_system(spmv_solver *s);
 static inline const spmv_csr *solver_matrix(const spmv_solver *s)
 {

@@ -177,11 +177,17 @@ static bool is_named(const char *name, const char *other)
     return name != NULL && strcmp(name, other) == 0;
 }
 
-/* Whether ic0 runs against it under minres, after conjugate gradients: beside jacobi, on a host, without ranks. */
+/* Whether there is a preconditioner of this name for the solver, also on ranks. */
+static bool exists(const spmv_solver *s, const struct krylov_solver *solver, const char *name)
+{
+    return s->ranks == NULL || s->ranks->has(s->ranks->self, solver_purpose(solver_with(solver, name)), name);
+}
+
+/* Whether ic0 runs against it under minres, after conjugate gradients: beside jacobi, on a host. */
 static bool takes_ic0(const spmv_solver *s, const spmv_preconditioner *precond)
 {
     return s->solver == &krylov_cg && precond_inverse_diagonal(precond) != NULL && !context_on_device(s->ctx) &&
-           s->ranks == NULL;
+           exists(s, &krylov_minres, "ic0");
 }
 
 /* What runs against this solver with this preconditioner; NULL: nothing. */
@@ -193,9 +199,7 @@ static const char *rival_of(const spmv_solver *s, const struct krylov_solver *so
         rival = takes_ic0(s, precond) ? "ic0" : "ilut";
     else if (solver != &krylov_cg && solver != &krylov_gmres)
         rival = NULL;
-    if (rival == NULL || s->ranks == NULL)
-        return rival;
-    return s->ranks->has(s->ranks->self, solver_purpose(solver_with(solver, rival)), rival) ? rival : NULL;
+    return rival != NULL && exists(s, solver, rival) ? rival : NULL;
 }
 
 /* first: the solver that begins. */

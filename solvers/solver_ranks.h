@@ -12,6 +12,7 @@
 #include "product/plan_internal.h"
 #include "solvers/precond/precond_internal.h"
 
+struct direct;
 struct solver_ranks;
 
 /* This rank's part of another matrix: its plan, what a solver of it asks, and a vector with room for its x. */
@@ -35,6 +36,9 @@ struct solver_ranks {
      * caller has not named it. */
     spmv_status (*precond)(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
                            const spmv_preconditioner_options *options, spmv_preconditioner **made);
+
+    /* Dense factors of the whole matrix, which is small (direct_create_dense), on each rank alike. */
+    spmv_status (*dense)(void *self, struct direct **direct);
 
     /* The smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of the whole matrix, which is real. */
     spmv_status (*extreme)(void *self, spmv_op which, double *extreme);

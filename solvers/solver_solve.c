@@ -254,7 +254,6 @@ static spmv_status run_from_start(struct chain *c)
 static spmv_status try_components(struct chain *c, spmv_status st)
 {
     spmv_solver *const s = c->s;
-    spmv_plan_info info;
     bool split = false;
     char sentence[512];
     const bool own_limit = st == SPMV_ERROR_ITERATIONS && s->options.max_iterations > 0;
@@ -262,9 +261,7 @@ static spmv_status try_components(struct chain *c, spmv_status st)
     if (!failed || own_limit || s->components_known || !is_sound(c))
         return st;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    spmv_status found = spmv_plan_describe(c->plan, &info, sizeof info);
-    if (found == SPMV_OK)
-        found = null_space_find(s->ctx, &s->a, info.type, NULL_SPACE_COMPONENTS, &s->null_space);
+    spmv_status found = solver_find_null_space(s, NULL_SPACE_COMPONENTS);
     s->components_known = found == SPMV_OK;
     if (found == SPMV_OK && s->null_space != NULL) {
         c->most += c->result->iterations;

@@ -69,10 +69,20 @@ static void destroy_negative_plan(spmv_solver *s)
     s->negative_plan = NULL;
 }
 
-spmv_status solver_make_system(spmv_solver *s, bool updates)
+spmv_status solver_find_null_space(spmv_solver *s, enum null_space_rows rows)
 {
     spmv_status st = SPMV_OK;
     spmv_plan_info info;
+    TRY(spmv_plan_describe(s->plan, &info, sizeof info));
+    TRY(s->ranks != NULL ? null_space_find_of_ranks(s->plan, rows, &s->null_space)
+                         : null_space_find(s->ctx, &s->a, info.type, rows, &s->null_space));
+done:
+    return st;
+}
+
+spmv_status solver_make_system(spmv_solver *s, bool updates)
+{
+    spmv_status st = SPMV_OK;
     destroy_negative_plan(s);
     spmv_plan_destroy(s->single);
     s->single = NULL;
@@ -80,10 +90,9 @@ spmv_status solver_make_system(spmv_solver *s, bool updates)
     s->null_space = NULL;
     if (s->negates)
         TRY(make_negative(s, updates));
-    s->components_known = s->ranks != NULL || !is_symmetric(s);
+    s->components_known = !is_symmetric(s);
     if (!s->components_known) {
-        TRY(spmv_plan_describe(s->plan, &info, sizeof info));
-        TRY(null_space_find(s->ctx, &s->a, info.type, NULL_SPACE_ALL_ROWS, &s->null_space));
+        TRY(solver_find_null_space(s, NULL_SPACE_ALL_ROWS));
         s->components_known = s->null_space != NULL;
     }
 done:

@@ -360,7 +360,7 @@ SPMV_API spmv_status spmv_group_cg(spmv_group_matrix *matrix, const void *b, voi
 /* ---------------------------------------------------------------- every solver */
 
 /* The solver of a matrix of a group: as spmv_solver_create, with the same choices under "auto" but for
- * factors. */
+ * factors of large matrices. */
 typedef struct spmv_group_solver spmv_group_solver;
 
 /* Together: makes a solver for A x = b.
@@ -375,11 +375,10 @@ typedef struct spmv_group_solver spmv_group_solver;
  *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
  *
  * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole
- * matrix, and others follow one that fails; preconditioners race, and rows of very different sizes are
- * corrected. What differs: no dense factor of small systems, no null vectors of singular matrices. For gmres
- * and bicgstab the preconditioner "auto" is the same as without ranks for small matrices, of which each rank
- * makes it, else "amg" or "jacobi"; so is ilut, which follows others that fail, else of each rank's block
- * (docs/distributed.md).
+ * matrix, and others follow one that fails; preconditioners race, null vectors of singular matrices are split
+ * off, and rows of very different sizes are corrected. The preconditioner "auto" is the same as without ranks
+ * for small matrices, of which each rank makes factors, also dense ones; else "amg" or "jacobi" takes the place
+ * of factors. So is ilut, which follows others that fail, else of each rank's block (docs/distributed.md).
  *
  * Bits do not depend on the number of ranks where those of products, dot products and of the
  * preconditioner do not.

@@ -10,6 +10,8 @@
 #include "core/plural.h"
 #include "core/reals.h"
 #include "formats/matrix_internal.h"
+#include "product/plan_internal.h"
+#include "solvers/exchange/rank_tools.h"
 #include "solvers/modules/direct_module.h"
 #include "solvers/solver_module.h"
 
@@ -27,6 +29,11 @@ struct direct {
     double *val;
     double *x;   /* n numbers: b, then the solution */
     void *stage; /* on cuda: a vector in its own type */
+    /* of several ranks, each of which has all factors; else NULL */
+    const struct plan_ranks *ranks;
+    double *own;     /* the numbers of own rows */
+    int64_t *offset; /* ranks + 1: where those of each rank begin, in bytes */
+    int64_t rows;    /* own ones; n without ranks */
     struct direct_figures figures;
     int64_t bytes;   /* of the arrays above */
     int64_t refused; /* bytes that the module asked for last, and did not get */
@@ -223,8 +230,12 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, stru
     TRY(csr_to_host(ctx, a, false, &host, &copies));
     TRY(csr_check(ctx, "direct", &host, CSR_ANY_ORDER));
     TRY(host_alloc(ctx, sizeof *d, "a direct solver", (void **)&d));
-    *d = (struct direct){
-        .ctx = ctx, .type = a->val != NULL ? a->type : SPMV_F64, .n = a->rows, .nnz = a->nnz, .bytes = sizeof *d};
+    *d = (struct direct){.ctx = ctx,
+                         .type = a->val != NULL ? a->type : SPMV_F64,
+                         .n = a->rows,
+                         .nnz = a->nnz,
+                         .bytes = sizeof *d,
+                         .rows = a->rows};
     d->parts = type_parts(d->type);
     d->module = dense ? &direct_dense : open_module(ctx);
     if (d->module == NULL)
@@ -258,28 +269,62 @@ void direct_destroy(struct direct *d)
         return;
     if (d->state != NULL)
         d->module->close(d->state);
-    host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage);
+    host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage, d->own, d->offset);
     host_free(d);
+}
+
+spmv_status direct_share(struct direct *d, const spmv_plan *plan)
+{
+    spmv_status st = SPMV_OK;
+    const struct plan_ranks *const ranks = plan->ranks;
+    int64_t *each = NULL, *rows = NULL;
+    TRY(get(d, max_i64(1, plan->a.rows) * d->parts * 8, "a vector", (void **)&d->own));
+    TRY(get(d, (ranks->count + 1) * 8, "the rows of ranks", (void **)&d->offset));
+    TRY(host_alloc(d->ctx, (ranks->count + 1) * 8, "the rows of ranks", (void **)&each));
+    TRY(host_alloc(d->ctx, ranks->count * 8, "the rows of ranks", (void **)&rows));
+    for (int r = 0; r <= ranks->count; r++)
+        each[r] = r * 8;
+    TRY(ranks->tools->gather(ranks->self, &plan->a.rows, rows, each));
+    d->offset[0] = 0;
+    for (int r = 0; r < ranks->count; r++)
+        d->offset[r + 1] = d->offset[r] + rows[r] * d->parts * 8;
+    d->rows = plan->a.rows;
+    d->ranks = ranks;
+done:
+    host_free_all(each, rows);
+    return st;
 }
 
 /* ----------------------------------------------------------------- solution */
 
-/* SPMV_ERROR_NOT_FINITE if an element of the vector is not finite. */
-static spmv_status check_vector(const struct direct *d, const char *name, spmv_type part, const void *vector)
+/* SPMV_ERROR_NOT_FINITE if a number of d->x is not finite in this type. */
+static spmv_status check_numbers(const struct direct *d, const char *name, spmv_type part)
 {
-    for (int64_t i = 0; i < d->n * d->parts; i++)
-        if (!isfinite(real_at(part, vector, i)))
+    union real rounded;
+    for (int64_t i = 0; i < d->n * d->parts; i++) {
+        real_set(part, &rounded, 0, d->x[i]);
+        if (!isfinite(real_at(part, &rounded, 0)))
             return context_fail(d->ctx, SPMV_ERROR_NOT_FINITE, "direct: %s has %g in row %lld%s", name,
-                                real_at(part, vector, i), context_number(d->ctx, i / d->parts),
+                                real_at(part, &rounded, 0), context_number(d->ctx, i / d->parts),
                                 context_counted(d->ctx));
+    }
     return SPMV_OK;
+}
+
+/* d->x = b, of ranks all rows. from: own rows, in host memory. */
+static spmv_status take_right_side(struct direct *d, spmv_type part, const void *from)
+{
+    double *const own = d->ranks != NULL ? d->own : d->x;
+    for (int64_t i = 0; i < d->rows * d->parts; i++)
+        own[i] = real_at(part, from, i);
+    return d->ranks != NULL ? d->ranks->tools->gather(d->ranks->self, own, d->x, d->offset) : SPMV_OK;
 }
 
 spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *x)
 {
     spmv_status st = SPMV_OK;
     const spmv_type part = type_part(type);
-    const int64_t bytes = d->n * (int64_t)spmv_type_size(type);
+    const int64_t bytes = d->rows * (int64_t)spmv_type_size(type);
     char why[DIRECT_WHY] = "";
     if (!type_is_floating(type) || type_is_complex(type) != type_is_complex(d->type))
         return context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
@@ -289,19 +334,20 @@ spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *
     const void *from = b;
     void *to = x;
     if (context_on_device(d->ctx)) {
-        TRY(spmv_download(d->ctx, b, d->stage, bytes));
+        if (bytes > 0)
+            TRY(spmv_download(d->ctx, b, d->stage, bytes));
         from = to = d->stage;
     }
-    TRY(check_vector(d, "b", part, from));
-    for (int64_t i = 0; i < d->n * d->parts; i++)
-        d->x[i] = real_at(part, from, i);
+    TRY(take_right_side(d, part, from));
+    TRY(check_numbers(d, "b", part));
     st = d->module->solve(d->state, d->x, why);
     if (st != SPMV_OK)
         return fail(d, st, why);
-    for (int64_t i = 0; i < d->n * d->parts; i++)
-        real_set(part, to, i, d->x[i]);
-    TRY(check_vector(d, "x", part, to));
-    if (context_on_device(d->ctx))
+    TRY(check_numbers(d, "x", part));
+    const double *const own = d->ranks != NULL ? d->x + d->offset[d->ranks->rank] / 8 : d->x;
+    for (int64_t i = 0; i < d->rows * d->parts; i++)
+        real_set(part, to, i, own[i]);
+    if (context_on_device(d->ctx) && bytes > 0)
         TRY(spmv_upload(d->ctx, to, x, bytes));
 done:
     return st;

@@ -8,7 +8,7 @@
 #ifndef DIRECT_H
 #define DIRECT_H
 
-#include <spmv/matrix.h>
+#include <spmv/plan.h>
 
 struct direct;
 
@@ -29,6 +29,10 @@ void direct_destroy(struct direct *direct);
 /* The same with factors of the whole square (direct_dense.c), for small systems. No module is needed. A
  * matrix that is singular to rounding is SPMV_ERROR_SINGULAR. */
 spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
+
+/* The plan has the rows of one of several ranks, and each rank has factors of the whole matrix: b and x of
+ * direct_solve, which ranks then call together, are those of own rows. Together. Errors: SPMV_ERROR_MEMORY. */
+spmv_status direct_share(struct direct *direct, const spmv_plan *plan);
 
 /* Solves A x = b with the factors.
  *

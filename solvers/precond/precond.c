@@ -491,20 +491,29 @@ void precond_take_choice(spmv_preconditioner *m, const struct precond_choice *ch
     m->rival_setup = choice->rival_setup;
 }
 
-/* As make_kind, for "auto": the kind that precond_choose takes, or the first after it that can be
- * made. */
-static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source, spmv_preconditioner **made)
+/* The choice for conjugate gradients. Rows without entries have no say. */
+static spmv_status choose(spmv_context *ctx, struct precond_source *source, struct precond_choice *choice)
 {
     spmv_status st = SPMV_OK;
     bool changed = false;
-    struct precond_choice choice;
-    const struct precond_kind *kind = NULL;
     TRY(source_open(ctx, source, PRECOND_DIAGONAL));
     if (source->bad < source->a->rows && source->bad_value == 0 && !source->options->update_values)
         TRY(source_fill(ctx, source, &changed));
     if (changed)
         TRY(source_open(ctx, source, PRECOND_DIAGONAL));
-    TRY(precond_choose(ctx, PRECOND_FOR_CG, source, &choice));
+    TRY(precond_choose(ctx, PRECOND_FOR_CG, source, choice));
+done:
+    return st;
+}
+
+/* As make_kind, for "auto": the kind that precond_choose takes, or the first after it that can be
+ * made. */
+static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source, spmv_preconditioner **made)
+{
+    spmv_status st = SPMV_OK;
+    struct precond_choice choice;
+    const struct precond_kind *kind = NULL;
+    TRY(choose(ctx, source, &choice));
     do {
         TRY(find(ctx, choice.name, &kind));
         st = make_kind(ctx, kind, source, choice.why, made);
@@ -514,6 +523,19 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
     if (st == SPMV_OK && choice.replaced)
         ctx->error[0] = '\0'; /* what it fell back from is no failure */
 done:
+    return st;
+}
+
+spmv_status precond_choose_for_cg(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                  struct precond_choice *choice)
+{
+    spmv_status st = SPMV_OK;
+    spmv_preconditioner_options o = *options;
+    struct precond_source source = {.a = a, .options = &o, .host = *a, .bad = INT64_MAX};
+    TRY(check_options(ctx, &o));
+    TRY(choose(ctx, &source, choice));
+done:
+    source_close(ctx, &source);
     return st;
 }
 

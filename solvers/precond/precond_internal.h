@@ -268,6 +268,10 @@ bool precond_is_of_ranks(const char *name);
 spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct precond_source *source,
                            struct precond_choice *choice);
 
+/* The same for cg as without ranks, of a real matrix. */
+spmv_status precond_choose_for_cg(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                  struct precond_choice *choice);
+
 /* The same for gmres and bicgstab, of a real matrix. */
 spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                        struct precond_choice *choice);

@@ -5,7 +5,7 @@
  * semidefinite matrix has |a_ij| <= sqrt(a_ii a_jj).
  *
  * Components are found by merging the sets of i and j for each entry a_ij (R. E. Tarjan, J. ACM 22,
- * 1975). A set is named by its smallest row.
+ * 1975). A set is named by its smallest row. Over ranks: null_space_ranks.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/prepare/null_space.h"
@@ -15,14 +15,17 @@
 #include "core/backend.h"
 #include "core/reals.h"
 #include "formats/matrix_internal.h"
+#include "solvers/prepare/null_space_ranks.h"
 
 struct null_space {
     spmv_context *ctx;
     spmv_type type;
     int64_t rows, components;
-    int32_t *component; /* of each row, -1: a row of none; NULL: all rows are of component 0 */
-    int64_t *size;      /* rows of each component */
-    long double *sum;   /* scratch: 2 for each component */
+    int64_t all_rows;         /* of all ranks; else rows */
+    int32_t *component;       /* of each row, -1: a row of none; NULL: all rows are of component 0 */
+    int64_t *size;            /* rows of each component */
+    struct null_sum *sum;     /* scratch: one for each component */
+    struct null_parts *parts; /* with ranks, else NULL */
 };
 
 enum { MARGIN = 64 };
@@ -39,21 +42,23 @@ static bool is_zero(spmv_type part, int64_t parts, const void *sums, const void 
     return zero;
 }
 
-/* Whether row i of a matrix that the host can read sums to 0. */
-static bool row_is_zero(const spmv_csr *a, spmv_type part, int64_t parts, int64_t i)
+/* Whether row i of a matrix that the host can read sums to 0. first: the column of the diagonal entry of row 0. */
+static bool row_is_zero(const spmv_csr *a, int64_t first, int64_t i)
 {
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64, part = type_part(type);
+    const int64_t parts = type_parts(type);
     double sum[2] = {0, 0}, diagonal = 0;
     for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
         for (int64_t c = 0; c < parts; c++) {
             const double value = a->val == NULL ? 1 : real_at(part, a->val, k * parts + c);
             sum[c] += value;
-            diagonal += c == 0 && a->col[k] == i ? value : 0;
+            diagonal += c == 0 && a->col[k] == first + i ? value : 0;
         }
     const double most = MARGIN * real_limits_of(part).roundoff * fabs(diagonal);
     return fabs(sum[0]) <= most && fabs(sum[1]) <= most;
 }
 
-/* The same as look_at_sums, from sums that are formed on the device. */
+/* The same as look_at_sums below, from sums that are formed on the device. */
 static spmv_status look_on_device(spmv_context *ctx, const spmv_csr *a, char *good, int64_t *count)
 {
     spmv_status st = SPMV_OK;
@@ -80,7 +85,7 @@ done:
 }
 
 /* Whether the first rows of a matrix on a device sum to 0. */
-static spmv_status look_at_first_rows(spmv_context *ctx, const spmv_csr *a, bool *zero)
+static spmv_status look_at_first_rows(spmv_context *ctx, const spmv_csr *a, int64_t before, bool *zero)
 {
     enum { FIRST_ROWS = 32, FIRST_ENTRIES = 4096 };
     spmv_status st = SPMV_OK;
@@ -100,10 +105,19 @@ static spmv_status look_at_first_rows(spmv_context *ctx, const spmv_csr *a, bool
         TRY(context_read(ctx, a->val, first.nnz * (int64_t)spmv_type_size(type), what, &val, &first.val));
     *zero = true;
     for (int64_t i = 0; i < first.rows && *zero; i++)
-        *zero = row_is_zero(&first, type_part(type), type_parts(type), i);
+        *zero = row_is_zero(&first, before, i);
 done:
     host_free_all(ptr, col, val);
     return st;
+}
+
+/* The same on a host; before: see row_is_zero. */
+static void look_on_host(const spmv_csr *a, int64_t before, enum null_space_rows rows, char *good, int64_t *count)
+{
+    for (int64_t i = 0; i < a->rows && (i == *count || rows != NULL_SPACE_ALL_ROWS); i++) {
+        good[i] = (char)row_is_zero(a, before, i);
+        *count += good[i];
+    }
 }
 
 /* Sets good[i]: row i sums to 0. *count: such rows. If all rows are wanted, it ends at the first one that
@@ -111,17 +125,13 @@ done:
 static spmv_status look_at_sums(spmv_context *ctx, const spmv_csr *a, enum null_space_rows rows, char *good,
                                 int64_t *count)
 {
-    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
     *count = 0;
     if (context_on_device(ctx)) {
         bool zero = true;
-        const spmv_status st = rows == NULL_SPACE_ALL_ROWS ? look_at_first_rows(ctx, a, &zero) : SPMV_OK;
+        const spmv_status st = rows == NULL_SPACE_ALL_ROWS ? look_at_first_rows(ctx, a, 0, &zero) : SPMV_OK;
         return st == SPMV_OK && zero ? look_on_device(ctx, a, good, count) : st;
     }
-    for (int64_t i = 0; i < a->rows && (i == *count || rows != NULL_SPACE_ALL_ROWS); i++) {
-        good[i] = (char)row_is_zero(a, type_part(type), type_parts(type), i);
-        *count += good[i];
-    }
+    look_on_host(a, 0, rows, good, count);
     return SPMV_OK;
 }
 
@@ -177,19 +187,22 @@ done:
 
 static spmv_status count_rows(struct null_space *n)
 {
-    spmv_status st = SPMV_OK;
-    TRY(host_alloc(n->ctx, n->components * (int64_t)sizeof *n->size, "components", (void **)&n->size));
-    TRY(host_alloc(n->ctx, 2 * n->components * (int64_t)sizeof *n->sum, "components", (void **)&n->sum));
-    for (int64_t c = 0; c < n->components; c++)
-        n->size[c] = 0;
-    for (int64_t i = 0; i < n->rows; i++)
+    const spmv_status st =
+        host_zeros(n->ctx, n->components * (int64_t)sizeof *n->size, "components", (void **)&n->size);
+    for (int64_t i = 0; i < n->rows && st == SPMV_OK; i++)
         if (n->component[i] >= 0)
             n->size[n->component[i]]++;
-    if (n->components == 1 && n->size[0] == n->rows) {
+    return st;
+}
+
+/* What splitting needs, of the components and their sizes. */
+static spmv_status prepare(struct null_space *n)
+{
+    const spmv_status st = host_alloc(n->ctx, n->components * (int64_t)sizeof *n->sum, "components", (void **)&n->sum);
+    if (st == SPMV_OK && n->components == 1 && n->size[0] == n->all_rows) {
         host_free(n->component);
         n->component = NULL;
     }
-done:
     return st;
 }
 
@@ -208,10 +221,11 @@ spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type
     if (count == 0 || (rows == NULL_SPACE_ALL_ROWS && count < a->rows))
         goto done;
     TRY(host_alloc(ctx, sizeof *n, "a null space", (void **)&n));
-    *n = (struct null_space){.ctx = ctx, .type = type, .rows = a->rows};
+    *n = (struct null_space){.ctx = ctx, .type = type, .rows = a->rows, .all_rows = a->rows};
     TRY(find_components(n, a, good));
     if (n->components > 0) {
         TRY(count_rows(n));
+        TRY(prepare(n));
         *found = n;
         n = NULL;
     }
@@ -221,10 +235,68 @@ done:
     return st;
 }
 
+/* ------------------------------------------------------------- ranks */
+
+/* As look_at_sums, of own rows. A matrix on a device comes to the host (copies) unless first rows show that they do
+ * not sum to 0: then *count is 0. */
+static spmv_status look_at_own(const spmv_plan *plan, enum null_space_rows rows, char *good, int64_t *count,
+                               spmv_csr *a, struct csr_copies *copies)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t before = plan->ranks->before;
+    bool zero = true;
+    *count = 0;
+    *a = plan->a;
+    if (context_on_device(plan->ctx) && rows == NULL_SPACE_ALL_ROWS && a->rows > 0)
+        TRY(look_at_first_rows(plan->ctx, a, before, &zero));
+    if (!zero)
+        return SPMV_OK;
+    TRY(csr_to_host(plan->ctx, a, false, a, copies));
+    look_on_host(a, before, rows, good, count);
+done:
+    return st;
+}
+
+spmv_status null_space_find_of_ranks(const spmv_plan *plan, enum null_space_rows rows, struct null_space **found)
+{
+    spmv_status st = SPMV_OK;
+    const struct plan_ranks *const ranks = plan->ranks;
+    spmv_context *const ctx = plan->ctx;
+    struct null_space *n = NULL;
+    struct csr_copies copies = {0};
+    spmv_csr a;
+    char *good = NULL;
+    int64_t count = 0;
+    bool any = false;
+    *found = NULL;
+    TRY(host_alloc(ctx, max_i64(1, plan->a.rows), "sums of rows", (void **)&good));
+    TRY(look_at_own(plan, rows, good, &count, &a, &copies));
+    const bool all_rows = rows == NULL_SPACE_ALL_ROWS;
+    TRY(null_ranks_any(ranks, all_rows ? count < plan->a.rows : count > 0, &any));
+    if (any == all_rows || ranks->rows == 0)
+        goto done;
+    TRY(host_alloc(ctx, sizeof *n, "a null space", (void **)&n));
+    *n = (struct null_space){.ctx = ctx, .type = plan->type, .rows = plan->a.rows, .all_rows = ranks->rows};
+    TRY(host_alloc(ctx, max_i64(1, n->rows) * (int64_t)sizeof *n->component, "components", (void **)&n->component));
+    TRY(null_ranks_components(ctx, plan, &a, all_rows ? NULL : good, n->component, &n->components, &n->size));
+    if (n->components == 0)
+        goto done;
+    TRY(prepare(n));
+    TRY(null_parts_make(ctx, plan, n->component, n->components, &n->parts));
+    *found = n;
+    n = NULL;
+done:
+    csr_free_host(&copies);
+    host_free(good);
+    null_space_destroy(n);
+    return st;
+}
+
 void null_space_destroy(struct null_space *n)
 {
     if (n == NULL)
         return;
+    null_parts_destroy(n->parts);
     host_free_all(n->component, n->size, n->sum);
     host_free(n);
 }
@@ -235,35 +307,67 @@ static inline int64_t component_of(const struct null_space *n, int64_t i)
     return n->component != NULL ? n->component[i] : 0;
 }
 
-/* On arrays in host memory. long double has more digits than f64 on most machines, and a wider range
- * for the squares. */
-static void split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms)
+/* Adds rows first ... end - 1 to the sums of their components; returns the sum of their squares. On arrays in host
+ * memory. long double has more digits than f64 on most machines, and a wider range for the squares. */
+static long double add_rows(const struct null_space *n, const void *v, int64_t first, int64_t end)
 {
     const spmv_type part = type_part(n->type);
     const int parts = type_parts(n->type);
-    long double all = 0, along = 0;
-    memset(n->sum, 0, (size_t)(2 * n->components) * sizeof *n->sum);
-    for (int64_t i = 0; i < n->rows; i++)
+    long double all = 0;
+    for (int64_t i = first; i < end; i++)
         for (int c = 0; c < parts; c++) {
             const long double value = real_at(part, v, i * parts + c);
             all += value * value;
             if (component_of(n, i) >= 0)
-                n->sum[2 * component_of(n, i) + c] += value;
+                n->sum[component_of(n, i)].of[c] += value;
         }
+    return all;
+}
+
+/* The same of all ranks: the sums of own chunks go to the others. */
+static spmv_status add_ranks(const struct null_space *n, const void *v, long double *all)
+{
+    const struct null_parts *const p = n->parts;
+    for (int64_t c = 0; c < p->ranks->chunks; c++) {
+        p->own_squares[c] = add_rows(n, v, p->ranks->chunk[c], p->ranks->chunk[c + 1]);
+        for (int64_t k = p->begin[c]; k < p->begin[c + 1]; k++) {
+            struct null_sum *const sum = &n->sum[p->component[p->part[p->ranks->rank] + k]];
+            for (int part = 0; part < 2; part++) {
+                p->own[k].of[part] = sum->of[part];
+                sum->of[part] = 0;
+            }
+        }
+    }
+    return null_parts_add(p, n->components, n->sum, all);
+}
+
+static spmv_status split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type part = type_part(n->type);
+    const int parts = type_parts(n->type);
+    long double all = 0, along = 0;
+    memset(n->sum, 0, (size_t)n->components * sizeof *n->sum);
+    if (n->parts != NULL)
+        TRY(add_ranks(n, v, &all));
+    else
+        all = add_rows(n, v, 0, n->rows);
     for (int64_t k = 0; k < n->components; k++)
         for (int c = 0; c < parts; c++) {
-            const long double mean = n->sum[2 * k + c] / n->size[k];
+            const long double mean = n->sum[k].of[c] / n->size[k];
             along += mean * mean * n->size[k];
-            n->sum[2 * k + c] = mean;
+            n->sum[k].of[c] = mean;
         }
     for (int64_t i = 0; i < n->rows; i++)
         for (int c = 0; c < parts; c++) {
             const double value = real_at(part, v, i * parts + c);
             const int64_t k = component_of(n, i);
-            real_set(part, to, i * parts + c, k >= 0 ? (double)(value - n->sum[2 * k + c]) : value);
+            real_set(part, to, i * parts + c, k >= 0 ? (double)(value - n->sum[k].of[c]) : value);
         }
     norms->all = (double)sqrtl(all);
     norms->part = (double)sqrtl(along);
+done:
+    return st;
 }
 
 spmv_status null_space_split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms)
@@ -274,7 +378,7 @@ spmv_status null_space_split(const struct null_space *n, const void *v, void *to
     void *copy = NULL;
     const void *from = NULL;
     TRY(context_read(ctx, v, bytes, what, &copy, &from));
-    split(n, from, copy != NULL ? copy : to, norms);
+    TRY(split(n, from, copy != NULL ? copy : to, norms));
     if (copy != NULL)
         TRY(spmv_upload(ctx, copy, to, bytes));
 done:
@@ -296,7 +400,7 @@ const char *null_space_words(const struct null_space *n)
     int64_t rows = 0;
     for (int64_t k = 0; k < n->components; k++)
         rows += n->size[k];
-    return rows == n->rows      ? "every row sums to 0"
+    return rows == n->all_rows  ? "every row sums to 0"
            : is_of_zero_rows(n) ? "it has rows of zeros"
                                 : "every row of a part of it sums to 0";
 }
@@ -312,5 +416,5 @@ int64_t null_space_bytes(const struct null_space *n)
 {
     return n == NULL ? 0
                      : (n->component != NULL ? n->rows * (int64_t)sizeof *n->component : 0) +
-                           n->components * (int64_t)(sizeof *n->size + 2 * sizeof *n->sum);
+                           n->components * (int64_t)(sizeof *n->size + sizeof *n->sum);
 }

@@ -10,7 +10,7 @@
 #ifndef NULL_SPACE_H
 #define NULL_SPACE_H
 
-#include <spmv/matrix.h>
+#include <spmv/plan.h>
 
 #include "core/runtime.h"
 
@@ -26,6 +26,9 @@ enum null_space_rows {
  * type: of the vectors that null_space_split gets. May wait. */
 spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, enum null_space_rows rows,
                             struct null_space **found);
+
+/* The same of a plan for the rows of one of several ranks. Together; all ranks find the same. */
+spmv_status null_space_find_of_ranks(const spmv_plan *plan, enum null_space_rows rows, struct null_space **found);
 void null_space_destroy(struct null_space *n);
 
 /* Norms of a vector and of its part along the null vectors. */
@@ -33,8 +36,9 @@ struct null_space_norms {
     double all, part;
 };
 
-/* to = v less its part along the null vectors. v and to have a number for each row, in the context's
- * memory. Waits. Sums are formed in a fixed order, so the bits do not depend on the threads. */
+/* to = v less its part along the null vectors. v and to have a number for each row, with ranks for each own one, in
+ * the context's memory. Waits. With ranks: together. Sums are formed in a fixed order, so the bits do not depend on
+ * the threads, nor on the number of ranks. */
 spmv_status null_space_split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms);
 
 /* Which vectors these are, as in "A is singular (...)"; and what makes b consistent. */
