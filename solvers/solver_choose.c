@@ -332,7 +332,7 @@ done:
  * minres, or gmres without incomplete factors, converges at all in practical time, it takes fewer. The factors
  * that follow take as long to make as some thousands of iterations. On a GPU their solves wait level by level:
  * one may take as long as ten thousand iterations. */
-enum { SHARE = 2000, SHARES_LEFT = 2, SHARES_LEFT_ON_DEVICE = 20 };
+enum { SHARES_LEFT = 2, SHARES_LEFT_ON_DEVICE = 20 };
 
 /* ilut of the last resort: its options, those of the solver first. */
 static const struct {
@@ -358,8 +358,8 @@ static int64_t iterations_left(const struct chain *c)
 
 void solver_judge_share(const spmv_solver *s, struct judge *judge)
 {
-    judge->least = SHARE;
-    judge->most = SHARE * (context_on_device(s->ctx) ? SHARES_LEFT_ON_DEVICE : SHARES_LEFT);
+    judge->least = SOLVER_SHARE;
+    judge->most = SOLVER_SHARE * (context_on_device(s->ctx) ? SHARES_LEFT_ON_DEVICE : SHARES_LEFT);
 }
 
 spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond)
@@ -368,7 +368,7 @@ spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver
     spmv_cg_result *const r = c->result;
     if (solver == &krylov_cg || !solver_may_follow(s, SPMV_ERROR_ITERATIONS))
         return solver_run(c, solver, precond, iterations_left(c));
-    struct judge judge = judge_of(s->options.on_iteration, s->options.user, r, r->iterations, SHARE, 0);
+    struct judge judge = judge_of(s->options.on_iteration, s->options.user, r, r->iterations, SOLVER_SHARE, 0);
     solver_judge_share(s, &judge);
     c->judge = &judge;
     const spmv_status st = solver_run(c, solver, precond, iterations_left(c));

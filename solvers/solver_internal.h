@@ -185,6 +185,9 @@ spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, cons
 /* Whether another solver may follow one that ended like this. */
 bool solver_may_follow(const spmv_solver *s, spmv_status st);
 
+/* The iterations of a solver that another one may follow. */
+enum { SOLVER_SHARE = 2000 };
+
 /* From now on the judge stops a solver only after its share of the iterations. */
 void solver_judge_share(const spmv_solver *s, struct judge *judge);
 

@@ -409,9 +409,9 @@ static bool follows_multigrid(const struct runner *first, const struct runner *r
 }
 
 /* The most work of making the rival; 0: any. Incomplete factors may take as much as the table of costs says, unless
- * they were already refused for that: if ilu0 stands in for them. A complete one, and one that
- * follows multigrid, may take as much as the first is predicted to need, or if it makes no progress four times what it has
- * done. */
+ * they were already refused for that: if ilu0 stands in for them. Beside minres without
+ * a preconditioner, as of saddle points, they may take as much as that has done. A complete one, and one that follows multigrid, may take as much as the first is predicted to
+ * need, or if it makes no progress four times what it has done. */
 static int64_t most_work(const spmv_solver *s, const struct runner *first, const struct runner *rival)
 {
     const double most = isfinite(first->left) ? first->left : 4 * first->spent;
@@ -422,6 +422,8 @@ static int64_t most_work(const spmv_solver *s, const struct runner *first, const
         return as_much;
     if (follows_multigrid(first, rival))
         return max_i64(work, as_much);
+    if (first->solver == &krylov_minres && strcmp(first->name, "none") == 0)
+        return max_i64(work, (int64_t)fmin(0x1p62, precond_products(&sizes, first->spent)));
     return rival->solver == &krylov_gmres && strcmp(first->name, "ilu0") != 0 ? work : 0;
 }
 
@@ -492,11 +494,15 @@ static bool makes_rival(struct judge *judge)
 {
     struct attempt *const a = judge->race;
     a->first->left = judge->left * a->first->cost.step;
+    a->first->spent = (double)judge->least * a->first->cost.step;
     a->status = make_rival(a->s, a->first, a->rival);
     if (a->status == SPMV_OK || a->status == SPMV_CANCELLED)
         return true;
-    solver_judge_share(a->s, judge);
-    judge->allows = NULL;
+    judge->least *= 2; /* then the rival may take more work */
+    if (judge->least >= SOLVER_SHARE) {
+        solver_judge_share(a->s, judge);
+        judge->allows = NULL;
+    }
     return false;
 }
 
@@ -580,8 +586,9 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
  * by sums that the solver has anyway. So both solve from the same x, for the work of some set-ups of the rival; it
  * goes on if it is then clearly ahead, and once more, if it does not end in some times that work and is not
  * predicted to end soon, the first one goes on where it was stopped: the work of the rival is lost. Only if that was
- * far ahead it is not stopped. Then a complete factor, whose work is known, is the next rival. Source of the norm: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for
- * solving linear systems", Journal of Research of the National Bureau of Standards 49, 1952, theorem 6:1. */
+ * far ahead it is not stopped. Then a complete factor, whose work is known, is the next rival. Source of the norm:
+ * M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", Journal of Research of the
+ * National Bureau of Standards 49, 1952, theorem 6:1. */
 enum { ENERGY_SETUPS = 4, ENERGY_TURN = 4 };
 
 static bool is_by_energy(const struct chain *c, const struct runner *first, const struct runner *rival)

@@ -283,6 +283,7 @@ struct system_facts {
     double iterations; /* expected of none or jacobi; on a CPU */
     double steps;      /* the same where errors are smooth: by the rows along a side */
     double worth;      /* multiplications for which a complete factor takes as long as the iterations */
+    double dominance;  /* not symmetric, on a CPU: the most iterations of jacobi, by what the diagonal exceeds */
 
     bool envelope; /* STAGE_ENVELOPE: it was looked for, since it may be narrow enough */
 };
@@ -292,6 +293,45 @@ static double worth_of(const spmv_csr *a, double iterations)
 {
     const double entries = (double)a->nnz;
     return fmin((PRODUCTS * iterations - ORDER) * entries, fmax(ALL_PRODUCTS, FEW_PRODUCTS * entries));
+}
+
+/* Whether row and diagonal entry have the sum 0, as precond_row_is_balanced. */
+static bool is_balanced(double sum, double diagonal)
+{
+    return fabs(sum + diagonal) <= PRECOND_BALANCE * fabs(diagonal);
+}
+
+/* Not symmetric, on a CPU: the columns. Conservation, as in finite volumes, makes their sums 0, where those of rows need
+ * not be: errors are smooth as well. The norm of I - A D^-1, the largest sum of absolute values in a column, bounds the
+ * iterations, as that of I - D^-1 A does by rows. */
+static spmv_status count_columns(struct system_facts *f)
+{
+    const struct precond_source *const source = f->source;
+    const spmv_csr *const a = &source->host;
+    spmv_status st = SPMV_OK;
+    double *sum = NULL, *size = NULL, heaviest = 0;
+    int64_t balanced = 0;
+    TRY(host_alloc(f->ctx, a->cols * 8, "column sums", (void **)&sum));
+    TRY(host_alloc(f->ctx, a->cols * 8, "column sums", (void **)&size));
+    memset(sum, 0, (size_t)a->cols * 8);
+    memset(size, 0, (size_t)a->cols * 8);
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            if (a->col[k] != i) {
+                const double value = precond_value(a, k);
+                sum[a->col[k]] += value;
+                size[a->col[k]] += fabs(value);
+            }
+    for (int64_t j = 0; j < a->rows; j++) {
+        balanced += is_balanced(sum[j], source->diagonal[j]);
+        heaviest = larger(heaviest, size[j] / fabs(source->diagonal[j]));
+    }
+    f->smooth = f->smooth || (balanced > a->rows / 2 && f->look.beside > 0);
+    const double norm = fmin(heaviest, f->look.heaviest);
+    f->dominance = norm < 1 ? log(1e8) / -log(norm) : INFINITY;
+done:
+    host_free_all(sum, size);
+    return st;
 }
 
 /* The eigenvalues of D^-1 A lie within 1 - heaviest and 1 + heaviest, which bounds the iterations
@@ -313,6 +353,10 @@ static spmv_status count_rows(struct system_facts *f)
     f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
     f->smooth =
         f->laplacian || f->balanced || (!cg && f->look.mixed == 0 && mean >= 1 - NEARLY && heaviest <= 1 + NEARLY);
+    if (f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu && !f->ranks)
+        st = count_columns(f);
+    if (st != SPMV_OK)
+        return st;
     f->nodes = (double)f->look.alike >= NODES * (double)a->rows;
     f->even = f->look.largest <= EVEN * f->look.smallest;
     const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
@@ -326,7 +370,7 @@ static spmv_status count_rows(struct system_facts *f)
     const double each = !cg ? GENERAL_STEPS : f->even && f->dominant ? EVEN_STEPS : STEPS;
     const double weight = f->gpu ? heaviest : fmin(heaviest, TYPICAL * mean);
     if (needed)
-        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, each * fmax(1, weight) * length);
+        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : f->dominance, each * fmax(1, weight) * length);
     if (needed && f->dominant)
         f->iterations = fmin(f->iterations, f->steps);
     f->worth = worth_of(a, f->iterations);
@@ -387,36 +431,30 @@ static bool smooth_unsymmetric_on_cpu(const struct system_facts *f)
     return smooth_unsymmetric(f) && !f->gpu;
 }
 
-/* The coupling of row j to row i, which mostly has a pair; 0: none. */
-static double coupling(const spmv_csr *a, int64_t j, int64_t i)
+/* Whether the entries on one side of the diagonal weigh at least twice those on the other, as where convection
+ * outweighs diffusion and rows are numbered along it: a triangular matrix is a factor without fill-in. A sample of
+ * rows is looked at. */
+static bool nearly_triangular_on_cpu(const struct system_facts *f)
 {
-    for (int64_t k = row_first(a, j); k < row_first(a, j + 1); k++)
-        if (a->col[k] == i)
-            return precond_value(a, k);
-    return 0;
-}
-
-/* Whether couplings mostly go one way: of a pair, on average the smaller is at most a fifth of the larger one, so
- * |a_ij - a_ji| is more than 2/3 of |a_ij| + |a_ji|. So it is where convection outweighs diffusion, and a matrix that
- * is nearly triangular in some order has a factor that is nearly complete without fill-in. A sample of rows is looked
- * at. */
-static bool one_way_on_cpu(const struct system_facts *f)
-{
-    enum { SAMPLE = 2048 };
-    static const double ONE_WAY = 2.0 / 3;
+    enum { SAMPLE = 4096, TIMES = 2 };
     const spmv_csr *const a = &f->source->host;
     if (!smooth_unsymmetric_on_cpu(f) || f->ranks)
         return false;
-    double differences = 0, sizes = 0;
+    double below = 0, above = 0;
     const int64_t stride = ceil_divide(f->a->rows, SAMPLE);
     for (int64_t i = stride / 2; i < f->a->rows; i += stride)
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
-            if (a->col[k] != i) {
-                const double there = precond_value(a, k), back = coupling(a, a->col[k], i);
-                differences += fabs(there - back);
-                sizes += fabs(there) + fabs(back);
-            }
-    return differences > ONE_WAY * sizes;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            const double size = fabs(precond_value(a, k));
+            below += a->col[k] < i ? size : 0;
+            above += a->col[k] > i ? size : 0;
+        }
+    return below >= TIMES * above || above >= TIMES * below;
+}
+
+/* The diagonal exceeds the rest of each row, or of each column, by so much that jacobi needs few iterations. */
+static bool few_steps_by_dominance(const struct system_facts *f)
+{
+    return f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu && f->dominance <= FEW_STEPS;
 }
 
 /* Factors without fill-in, whose iterations are a part of those of jacobi, take less than multigrid. */
@@ -582,10 +620,12 @@ static const struct rule {
     {"ilu0", "amg", NULL, STAGE_ROWS, few_steps_unsymmetric_on_cpu,
      "a factor without fill-in: about {steps} iterations of jacobi, by the rows along a side, in which multigrid does "
      "not pay"},
-    {"ilu0", "amg", NULL, STAGE_ROWS, one_way_on_cpu,
-     "couplings mostly go one way, as where convection outweighs diffusion: a factor without fill-in is nearly "
-     "complete"},
+    {"ilu0", "amg", NULL, STAGE_ROWS, nearly_triangular_on_cpu,
+     "the entries on one side of the diagonal weigh at least twice the others, as those of strong convection: a factor "
+     "without fill-in is nearly complete"},
     {"amg", "ilut", NULL, STAGE_ROWS, smooth_unsymmetric_on_cpu, SMOOTH_UNSYMMETRIC},
+    {"jacobi", "ilu0", "ilu0", STAGE_ROWS, few_steps_by_dominance,
+     "the diagonal exceeds the rest of each row or column so far that jacobi takes at most {dominance} iterations"},
     {"ilut", "ilu0", "ilu0", STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
@@ -695,6 +735,7 @@ static void explain(const struct system_facts *f, const char *reason, char *why)
         {.name = "largest", .number = f->look.largest, .digits = 3},
         {.name = "heaviest", .number = f->look.heaviest, .digits = 3},
         {.name = "strength", .number = 1 / f->look.heaviest, .digits = 3},
+        {.name = "dominance", .number = ceil(f->dominance)},
         {.name = "iterations", .number = f->iterations},
         {.name = "steps", .number = f->steps},
         {.name = "envelope", .number = source->envelope.entries, .digits = 3},
@@ -713,6 +754,7 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
                              .gpu = context_on_device(ctx),
                              .ranks = source != NULL && source->whole != NULL,
                              .purpose = purpose,
+                             .dominance = INFINITY,
                              .source = source,
                              .a = source != NULL ? source->a : NULL};
     const struct rule *rule = rules;
