@@ -55,20 +55,25 @@
 #define SPMV_CG_PREDICT_FROM (1 << 19)
 #endif
 
+#ifndef SPMV_CG_FOLDED
+#define SPMV_CG_FOLDED 256
+#endif
+
 namespace cg_fused
 {
 
 /* FEW_BLOCKS: blocks of a vector kernel, two for each multiprocessor of an H100. There are few
  * because each block adds up all parts of the previous sum. MANY_BLOCKS: the same for vectors of
  * more than FEW_FOR elements, where that cost does not show. TOP: the most parts that a block adds
- * up. FOLDED: the number of parts to which a separate kernel folds more than TOP. */
+ * up. FOLDED: the number of parts to which a separate kernel folds more than TOP, and of the blocks
+ * of step_rho. */
 enum {
     BLOCK = part_sums::BLOCK,
     FEW_BLOCKS = 264,
     FEW_FOR = 1 << 21,
     MANY_BLOCKS = 4 * FEW_BLOCKS,
     TOP = 4096,
-    FOLDED = 256
+    FOLDED = SPMV_CG_FOLDED
 };
 
 using part_sums::two; /* sums: r'r and r'z */
