@@ -23,6 +23,8 @@ static void release(spmv_group *group)
 {
     if (group == NULL)
         return;
+    if (group->near != NULL)
+        near_close(group);
     group->transport.close(&group->transport);
     host_free_all(group->offset, group->word, group);
 }
