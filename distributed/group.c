@@ -25,6 +25,8 @@ static void release(spmv_group *group)
         return;
     if (group->near != NULL)
         near_close(group);
+    if (group->boards != NULL)
+        boards_close(group);
     group->transport.close(&group->transport);
     host_free_all(group->offset, group->word, group);
 }

@@ -1,4 +1,5 @@
-/* What ranks that are threads of one process copy from each other's GPUs while a hierarchy is set up (near.c).
+/* What ranks that are threads of one process, or processes of one host, copy from each other's GPUs while a hierarchy is
+ * set up (near.c).
  *
  * In an exchange each rank packs what it gives into memory of its own, then the ranks meet and copy. Streams wait for
  * each other by events, so hosts meet but do not wait for GPUs. Two blocks of memory take turns: a rank that packs for
