@@ -19,14 +19,28 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Identifies a device among those of all hosts. concurrent: it runs several kernels at a time. */
 struct device_id {
-    char host[64], bus[32];
+    char host[128], bus[32];
     int concurrent;
 };
+
+/* The host's name, and the number that its system has drawn when it began: two hosts may have one name. */
+static void identify_host(char *host, size_t size)
+{
+    (void)gethostname(host, size / 2);
+    host[size / 2] = '\0';
+    const size_t length = strlen(host);
+    FILE *const file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file == NULL)
+        return;
+    const size_t got = fread(host + length, 1, size - length - 1, file);
+    host[length + got] = '\0';
+    (void)fclose(file);
+}
 
 static spmv_status identify(spmv_context *ctx, struct device_id *id)
 {
     const int device = ((struct cuda_state *)ctx->device)->device;
-    (void)gethostname(id->host, sizeof id->host - 1);
+    identify_host(id->host, sizeof id->host);
     spmv_status st = cuda_enter(ctx);
     if (st != SPMV_OK)
         return st;
@@ -37,18 +51,20 @@ static spmv_status identify(spmv_context *ctx, struct device_id *id)
     return cuda_leave(ctx, st);
 }
 
-spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle)
+spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle, bool *one_host)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks;
     struct device_id own = {"", "", 0}, *all = NULL;
     *obstacle = NULL;
+    *one_host = true;
     TRY(spmv_group_agree(m->group, identify(m->ctx, &own)));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *all, "a group", (void **)&all));
     TRY(group_gather_equal(m->group, &own, all, sizeof own));
     for (int r = 0; r < ranks; r++) {
         if (!all[r].concurrent)
             *obstacle = "a GPU does not run several kernels at a time";
+        *one_host = *one_host && strcmp(all[r].host, all[0].host) == 0;
         for (int other = 0; other < r; other++)
             if (strcmp(all[r].host, all[other].host) == 0 && strcmp(all[r].bus, all[other].bus) == 0)
                 *obstacle = "two ranks have the same GPU";

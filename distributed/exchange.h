@@ -1,7 +1,8 @@
 /* How ranks on GPUs exchange elements of x and the parts of sums: kinds that work in the order of a
  * context's stream, so that the host need not wait.
  *
- *   peer   kernels write into memory of the other ranks' GPUs; ranks are threads of one process
+ *   peer   kernels write into memory of the other ranks' GPUs; ranks are threads of one process, or
+ *          processes of one host (CUDA IPC)
  *   nccl   ncclSend, ncclRecv and ncclAllGather of NVIDIA's library, which is opened at run time
  *   host   copies through host memory by the group's transport: no struct exchange_kind
  *
@@ -107,8 +108,9 @@ spmv_status exchange_await(void *matrix, void *event);
  * since a process may end. */
 spmv_status exchange_queued(spmv_group_matrix *m, spmv_status st) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
-/* Together: *obstacle: why kernels of one rank must not wait for those of another; NULL: they may. */
-spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle);
+/* Together: *obstacle: why kernels of one rank must not wait for those of another; NULL: they may. *one_host: whether
+ * all ranks are on one. */
+spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle, bool *one_host);
 
 /* Closes what a group keeps for the kind nccl. */
 void exchange_nccl_release(struct spmv_group *group) CUDA_ONLY();

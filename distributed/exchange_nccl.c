@@ -230,12 +230,13 @@ static spmv_status open_nccl(spmv_group_matrix *m)
     spmv_status st = SPMV_OK;
     struct by_nccl *s = NULL;
     const char *obstacle = NULL;
+    bool one_host = false;
     pthread_once(&once, open_library);
     if (missing[0] != '\0')
         st = context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                           "exchange nccl: %s: install NCCL, or add its folder to LD_LIBRARY_PATH", missing);
     TRY(spmv_group_agree(m->group, st));
-    TRY(exchange_find_obstacle(m, &obstacle));
+    TRY(exchange_find_obstacle(m, &obstacle, &one_host));
     if (obstacle != NULL) {
         m->group->settled = true; /* all ranks see the same devices */
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,

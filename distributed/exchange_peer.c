@@ -1,8 +1,8 @@
 /* The exchange "peer": each rank has a board in its GPU's memory, which kernels of the other ranks
- * write (exchange_cuda.cu).
+ * write (exchange_cuda.cu). Ranks are threads of one process, or processes of one host.
  *
- * A rank that leaves after a failure may leave kernels of other ranks that still write to its board.
- * Then the board lives until the group's last handle is destroyed. Without a failure, all that others
+ * A rank that leaves after a failure may leave kernels of other ranks that still write to its board,
+ * which lives until the group's last handle is destroyed (boards.h). Without a failure, all that others
  * write to it has arrived when the rank's stream is done, because the rank has waited for it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -15,14 +15,9 @@
 
 static const char *const what = "an exchange between GPUs";
 
-struct board_memory {
-    int device;
-    void *memory;
-};
-
 struct peer {
     struct exchange_view view;
-    struct board_memory *board;
+    struct board *board;
     bool together; /* kernels of all ranks may run at the same time */
     void *tables;  /* boards, targets and sources of the view */
     void *sends;   /* order, range_of and ranges of the view */
@@ -35,8 +30,9 @@ struct layout {
 
 /* What a rank tells the others. */
 struct told {
-    char *board;
+    struct board_name name;
     int64_t arrived[2];
+    char *board; /* once found: its memory for this rank's GPU */
 };
 
 static int64_t padded(int64_t bytes)
@@ -109,18 +105,13 @@ done:
     return st;
 }
 
-/* Together: lets this rank's GPU write to all others. */
-static spmv_status allow_all(spmv_group_matrix *m, struct peer *p)
+/* Together: lets this rank's GPU write to those of all other threads. */
+static spmv_status allow_all(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks;
     int own = device_of(m);
     int *device = NULL;
-    const char *obstacle = NULL;
-    if (m->first != NULL) {
-        p->together = ((const struct peer *)m->first->exchange.state)->together;
-        return SPMV_OK;
-    }
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *device, what, (void **)&device));
     TRY(group_gather_equal(m->group, &own, device, sizeof own));
     st = cuda_enter(m->ctx);
@@ -131,31 +122,43 @@ static spmv_status allow_all(spmv_group_matrix *m, struct peer *p)
         st = cuda_leave(m->ctx, st);
     }
     TRY(spmv_group_agree(m->group, st));
-    TRY(exchange_find_obstacle(m, &obstacle));
-    p->together = obstacle == NULL;
 done:
     host_free(device);
     return st;
 }
 
+/* Together: whether GPUs can reach each other; sets p->together. */
+static spmv_status find_access(spmv_group_matrix *m, struct peer *p)
+{
+    spmv_status st = SPMV_OK;
+    const char *obstacle = NULL;
+    bool one_host = false;
+    if (m->first != NULL) {
+        p->together = ((const struct peer *)m->first->exchange.state)->together;
+        return SPMV_OK;
+    }
+    if (m->group->transport.common)
+        TRY(allow_all(m));
+    TRY(exchange_find_obstacle(m, &obstacle, &one_host));
+    if (!m->group->transport.common && !one_host) {
+        m->group->settled = true; /* on all ranks */
+        TRY(context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                         "exchange peer: ranks must be on one host; between hosts: nccl or host"));
+    }
+    p->together = obstacle == NULL;
+done:
+    return st;
+}
+
 /* ------------------------------------------------------------- memory */
 
-static spmv_status allocate_board(spmv_group_matrix *m, struct peer *p, const struct layout *l)
+static spmv_status prepare_board(spmv_group_matrix *m, struct peer *p, const struct layout *l)
 {
     spmv_status st = SPMV_OK;
     void *stop = NULL;
-    TRY(host_alloc(m->ctx, sizeof *p->board, what, (void **)&p->board));
-    *p->board = (struct board_memory){.device = device_of(m)};
+    TRY(board_take(m->group, l->end, what, &p->board));
     TRY(cuda_enter(m->ctx));
-    if (cudaMalloc(&p->board->memory, (size_t)l->end) != cudaSuccess) {
-        cudaGetLastError();
-        p->board->memory = NULL;
-        st = context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory of GPU %d for %s: %lld bytes", device_of(m), what,
-                          (long long)l->end);
-    }
-    if (st == SPMV_OK)
-        st = cuda_check(m->ctx, cudaMemsetAsync(p->board->memory, 0, (size_t)l->end, (cudaStream_t)m->ctx->stream),
-                        what);
+    st = cuda_check(m->ctx, cudaMemsetAsync(p->board->memory, 0, (size_t)l->end, (cudaStream_t)m->ctx->stream), what);
     if (st == SPMV_OK)
         st = cuda_check(m->ctx, cudaStreamSynchronize((cudaStream_t)m->ctx->stream), what);
     if (st == SPMV_OK)
@@ -167,19 +170,6 @@ static spmv_status allocate_board(spmv_group_matrix *m, struct peer *p, const st
     st = cuda_leave(m->ctx, st);
 done:
     return st;
-}
-
-static void free_board(void *memory)
-{
-    struct board_memory *board = memory;
-    int device = 0;
-    if (board->memory != NULL && cudaGetDevice(&device) == cudaSuccess) {
-        (void)cudaSetDevice(board->device);
-        (void)cudaFree(board->memory);
-        (void)cudaSetDevice(device);
-    }
-    (void)cudaGetLastError();
-    host_free(board);
 }
 
 /* ------------------------------------------------------------- the view */
@@ -255,7 +245,7 @@ static spmv_status make_tables(spmv_group_matrix *m, struct peer *p, const struc
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks;
-    const struct told own = {p->board->memory, {l->arrived[0], l->arrived[1]}};
+    struct told own = {.arrived = {l->arrived[0], l->arrived[1]}};
     const int64_t boards_bytes = padded(ranks * (int64_t)sizeof(struct exchange_board));
     const int64_t targets_bytes = padded(m->halo.sends * (int64_t)sizeof(struct exchange_target));
     const int64_t bytes = boards_bytes + targets_bytes + padded(m->halo.receives * (int64_t)sizeof(int32_t));
@@ -265,9 +255,13 @@ static spmv_status make_tables(spmv_group_matrix *m, struct peer *p, const struc
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *told, what, (void **)&told));
     TRY(host_alloc(m->ctx, (ranks + 1) * ranks * (int64_t)sizeof *places, what, (void **)&places));
     find_places(m, places + (int64_t)ranks * ranks);
+    TRY(spmv_group_agree(m->group, board_tell(m->group, p->board, &own.name)));
     TRY(group_gather_equal(m->group, &own, told, sizeof own));
     TRY(group_gather_equal(m->group, places + (int64_t)ranks * ranks, places, ranks * (int64_t)sizeof *places));
-    st = host_alloc(m->ctx, bytes, what, (void **)&tables);
+    for (int r = 0; r < ranks && st == SPMV_OK; r++)
+        st = board_find(m->group, r, &told[r].name, &told[r].board);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, bytes, what, (void **)&tables);
     if (st == SPMV_OK) {
         memset(tables, 0, (size_t)bytes);
         fill_tables(m, l, told, places, (struct exchange_board *)tables,
@@ -380,24 +374,20 @@ static spmv_status open_peer(spmv_group_matrix *m)
     spmv_status st = SPMV_OK;
     struct peer *p = NULL;
     const struct layout l = layout_of(m);
-    if (strcmp(m->group->transport.name, "threads") != 0) {
-        m->group->settled = true; /* on all ranks */
-        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "exchange peer: ranks must be threads of one process; between processes: nccl or host");
-    }
     st = host_alloc(m->ctx, sizeof *p, what, (void **)&p);
     if (st == SPMV_OK) {
         *p = (struct peer){.board = NULL};
         m->exchange.state = p;
     }
     TRY(spmv_group_agree(m->group, st));
-    TRY(allow_all(m, p));
+    TRY(find_access(m, p));
     TRY(find_waits(m, p));
-    TRY(spmv_group_agree(m->group, allocate_board(m, p, &l)));
+    TRY(spmv_group_agree(m->group, prepare_board(m, p, &l)));
     describe_own(m, p, &l);
     TRY(make_tables(m, p, &l));
     if (has_view(m) && m->first == NULL)
         TRY(spmv_group_agree(m->group, make_sends(m, p)));
+    m->group->near_possible = true;
 done:
     return st;
 }
@@ -405,15 +395,11 @@ done:
 static void close_peer(spmv_group_matrix *m)
 {
     struct peer *p = m->exchange.state;
-    struct transport *t = &m->group->transport;
     if (p == NULL)
         return;
     if (spmv_synchronize(m->ctx) != SPMV_OK)
         cudaGetLastError();
-    if (p->board != NULL && t->failure(t) != SPMV_OK)
-        t->retain(t, free_board, p->board);
-    else if (p->board != NULL)
-        free_board(p->board);
+    board_give(p->board);
     if (p->view.stop != NULL && cudaFreeHost(p->view.stop) != cudaSuccess)
         cudaGetLastError();
     group_free_queued(m->ctx, p->tables, p->sends);

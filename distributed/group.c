@@ -23,6 +23,10 @@ static void release(spmv_group *group)
 {
     if (group == NULL)
         return;
+    if (group->near != NULL)
+        near_close(group);
+    if (group->boards != NULL)
+        boards_close(group);
     group->transport.close(&group->transport);
     host_free_all(group->offset, group->word, group);
 }

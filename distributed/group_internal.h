@@ -8,6 +8,7 @@
 #include <spmv/primitives.h>
 
 #include "core/reals.h"
+#include "distributed/boards.h"
 #include "distributed/exchange.h"
 #include "distributed/group_rows.h"
 #include "distributed/near.h"
@@ -18,8 +19,11 @@
 struct spmv_group {
     spmv_context *ctx;
     struct transport transport;
-    bool settled; /* all ranks know of the failure that ends the present call */
-    void *nccl;   /* the communicator of the exchange nccl; NULL: not yet needed */
+    bool settled;          /* all ranks know of the failure that ends the present call */
+    void *nccl;            /* the communicator of the exchange nccl; NULL: not yet needed */
+    struct boards *boards; /* memory of this rank's GPU that others use; NULL: none yet */
+    struct near *near;     /* what set-ups of levels exchange between GPUs; NULL: nothing yet */
+    bool near_possible;    /* ranks have opened each other's GPU memory */
     /* made with the group, so that ranks need no memory to tell each other that there is none */
     int64_t *offset;         /* ranks + 1: for gathers */
     struct group_word *word; /* ranks: what they say in an agreement */
@@ -107,9 +111,7 @@ struct spmv_group_matrix {
     /* the matrices of hierarchies made of this one (group_levels.c), a list: they exchange in the same mode. first:
      * of such a level; while they are open, they use the streams of its exchange */
     spmv_group_matrix *levels, *next_level, *first;
-    bool multiplied;     /* a product has loaded its kernels, on all ranks */
-    bool levels_on_host; /* GPUs did not copy from each other: what levels exchange passes through host memory */
-    struct near *near;   /* what set-ups of levels exchange between GPUs; NULL: nothing yet */
+    bool multiplied; /* a product has loaded its kernels, on all ranks */
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
     char note[256];

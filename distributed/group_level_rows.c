@@ -356,7 +356,7 @@ static spmv_status drop_unneeded_near(struct level *l, const int32_t *needed, in
     const int32_t none = 0;
     void *wanted = NULL;
     int32_t *asked = NULL;
-    TRY(near_lend(l->first, (h->before + h->after) * 4, &wanted));
+    TRY(near_lend(l->first->group, (h->before + h->after) * 4, &wanted));
     TRY(context_alloc(ctx, max_i64(1, h->count) * 4, (void **)&asked));
     if (h->before + h->after > 0) {
         TRY(spmv_map_index(ctx, SPMV_I32, &none, &none, wanted, h->before + h->after));
@@ -391,7 +391,7 @@ static spmv_status find_offsets_near(struct level *l, const spmv_csr *own, bool 
         TRY(drop_unneeded_near(l, needed, needs, *begin, moved));
     if (!*moved)
         goto done;
-    TRY(near_lend(l->first, h->count * 8, &packed));
+    TRY(near_lend(l->first->group, h->count * 8, &packed));
     TRY(group_level_copy(ctx, *begin, 8, h->count, packed));
     if (rows > 0)
         TRY(spmv_map_index(ctx, SPMV_I64, &zero, &zero, length, rows));
@@ -429,7 +429,7 @@ static spmv_status move_near(struct level *l, const spmv_csr *own, const struct 
     const int64_t sent = c->number[h->sends], front = c->arriving[0], kept = places ? 0 : own->nnz;
     const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
     void *packed = NULL;
-    TRY(near_lend(l->first, sent * size, &packed));
+    TRY(near_lend(l->first->group, sent * size, &packed));
     if (sent > 0)
         TRY(group_take_rows_cuda(ctx, &e, own->row_ptr, 64, begin, array, packed));
     if (sent > 0 && places && array == own->col)
@@ -480,7 +480,7 @@ static spmv_status fetch_rows(const struct rank_halo *halo, const spmv_csr *own,
     struct level *const l = group_level_of(halo);
     bool moved = false;
     const spmv_status st =
-        near_is_possible(l->first) ? fetch_rows_near(l, own, places, needed, needs, all, &moved) : SPMV_OK;
+        near_is_possible(l->first->group) ? fetch_rows_near(l, own, places, needed, needs, all, &moved) : SPMV_OK;
     return st != SPMV_OK || moved ? st : fetch_rows_of_hosts(halo, own, places, needed, needs, all);
 }
 
@@ -781,7 +781,7 @@ static spmv_status swap_array(spmv_group_matrix *first, const struct columns_sen
         return SPMV_OK;
     TRY(host_alloc(first->ctx, ranks * 8, what, (void **)&offset));
     TRY(host_alloc(first->ctx, ranks * (int64_t)sizeof *parcel, what, (void **)&parcel));
-    TRY(near_lend(first, c->sent[ranks] * size, &packed));
+    TRY(near_lend(first->group, c->sent[ranks] * size, &packed));
     if (c->sent[ranks] > 0)
         TRY(spmv_gather(first->ctx, type, from, c->sent[ranks], order, 32, packed, c->sent[ranks]));
     for (int r = 0; r < ranks; r++) {
@@ -789,7 +789,7 @@ static spmv_status swap_array(spmv_group_matrix *first, const struct columns_sen
         parcel[r] =
             (struct near_parcel){r, (char *)to + c->received[r] * size, (c->received[r + 1] - c->received[r]) * size};
     }
-    TRY(near_swap(first, offset, parcel, (int)ranks, moved));
+    TRY(near_swap(first->group, offset, parcel, (int)ranks, moved));
 done:
     host_free_all(offset, parcel);
     return st;
@@ -904,7 +904,7 @@ spmv_status group_transpose(void *matrix, const int64_t *row_of_rank, const int6
     TRY(host_alloc(ctx, 2 * (ranks + 1) * 8, what, (void **)&c.sent));
     c.received = c.sent + ranks + 1;
     TRY(split(ctx, &s, &kept, &left));
-    if (near_is_possible(first) && !type_is_complex(own->type)) /* primitives have no complex elements */
+    if (near_is_possible(first->group) && !type_is_complex(own->type)) /* primitives have no complex elements */
         TRY(exchange_near(first, &s, left, col_of_rank, &c, &in, &moved));
     if (!moved)
         TRY(exchange_by_hosts(first->group, &s, left, col_of_rank, &c, &in));

@@ -319,11 +319,11 @@ static spmv_status gather_near(spmv_group_matrix *first, const void *own, char *
     void *packed = NULL;
     TRY(host_alloc(first->ctx, ranks * (int64_t)sizeof *parcel, what, (void **)&parcel));
     TRY(host_zeros(first->ctx, ranks * 8, what, (void **)&begin));
-    TRY(near_lend(first, bytes, &packed));
+    TRY(near_lend(first->group, bytes, &packed));
     TRY(group_level_copy(first->ctx, own, 4, bytes / 4, packed));
     for (int r = 0; r < ranks; r++)
         parcel[r] = (struct near_parcel){r, all + offset[r], offset[r + 1] - offset[r]};
-    TRY(near_swap(first, begin, parcel, ranks, moved));
+    TRY(near_swap(first->group, begin, parcel, ranks, moved));
 done:
     host_free_all(parcel, begin);
     return st;
@@ -337,7 +337,7 @@ static spmv_status gather_there(void *self, const void *own, void *all, const in
     const void *host = NULL;
     void *copy = NULL, *whole = NULL;
     bool moved = false;
-    if (near_is_possible(first))
+    if (near_is_possible(first->group))
         TRY(gather_near(first, own, all, offset, &moved));
     if (moved)
         return SPMV_OK;
@@ -401,7 +401,7 @@ spmv_status group_level_swap_near(struct level *l, const int64_t *sent, void *fr
         l->near[i] = (struct near_parcel){h->receive[i].rank, to[higher], bytes};
         to[higher] += bytes;
     }
-    return near_swap(l->first, l->offset, l->near, h->receives, moved);
+    return near_swap(l->first->group, l->offset, l->near, h->receives, moved);
 }
 
 spmv_status group_level_swap_back_near(struct level *l, void *arrived, int64_t size, bool *moved)
@@ -414,7 +414,7 @@ spmv_status group_level_swap_back_near(struct level *l, void *arrived, int64_t s
         l->near[i] = (struct near_parcel){h->send[i].rank, to, h->send[i].bytes / of_type * size};
         to += l->near[i].bytes;
     }
-    return near_swap(l->first, l->offset, l->near, h->sends, moved);
+    return near_swap(l->first->group, l->offset, l->near, h->sends, moved);
 }
 
 /* The elements that others need, between the own ones in the context's memory and a packed array in host
@@ -456,7 +456,7 @@ static spmv_status fetch_near(struct level *l, char *own, int64_t size, bool *mo
     const struct halo *h = &l->m.halo;
     const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
     void *packed = NULL;
-    TRY(near_lend(l->first, h->count * size, &packed));
+    TRY(near_lend(l->first->group, h->count * size, &packed));
     if (h->count > 0)
         TRY(group_take_elements_cuda(l->m.ctx, &e, own, packed));
     TRY(group_level_swap_near(l, NULL, own - h->before * size, own + l->halo.own * size, NULL, size, moved));
@@ -472,7 +472,7 @@ static spmv_status give_back_near(struct level *l, char *own, int64_t size, bool
     spmv_context *ctx = l->m.ctx;
     const struct group_elements e = {h->context_index, h->count, (int)(size / 4)};
     void *packed = NULL, *arrived = NULL;
-    TRY(near_lend(l->first, (h->before + h->after) * size, &packed));
+    TRY(near_lend(l->first->group, (h->before + h->after) * size, &packed));
     TRY(group_level_copy(ctx, own - h->before * size, size, h->before, packed));
     TRY(group_level_copy(ctx, own + l->halo.own * size, size, h->after, (char *)packed + h->before * size));
     TRY(context_alloc(ctx, max_i64(1, h->count) * size, &arrived));
@@ -494,7 +494,7 @@ static spmv_status fetch(const struct rank_halo *halo, void *array, int64_t size
     bool moved = false;
     if (l->m.all_ghosts == 0)
         return SPMV_OK;
-    if (near_is_possible(l->first))
+    if (near_is_possible(l->first->group))
         TRY(fetch_near(l, own, size, &moved));
     if (moved)
         return SPMV_OK;
@@ -542,7 +542,7 @@ static spmv_status give_back(const struct rank_halo *halo, void *array, int64_t 
     bool moved = false;
     if (l->m.all_ghosts == 0)
         return SPMV_OK;
-    if (near_is_possible(l->first))
+    if (near_is_possible(l->first->group))
         TRY(give_back_near(l, own, size, &moved));
     if (moved)
         return SPMV_OK;

@@ -710,8 +710,6 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
         return;
     if (m->exchange.kind != NULL)
         exchange_close(m);
-    if (m->near != NULL)
-        near_close(m);
     spmv_plan_destroy(m->plan);
     spmv_plan_destroy(m->first_plan);
     group_halo_release(m);

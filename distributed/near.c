@@ -1,4 +1,4 @@
-/* Copies between the GPUs of ranks that are threads of one process (near.h).
+/* Copies between the GPUs of ranks that are threads of one process, or processes of one host (near.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -8,235 +8,294 @@
 
 static const char *const what = "an exchange of ranks";
 
-enum { TURNS = 2, LEAST_BYTES = 1 << 20 };
+/* The events of a rank's stream, one for each turn: memory is packed, and copies are made. */
+enum { TURNS = 2, PACKED = 0, COPIED = TURNS, EVENTS = 2 * TURNS };
+enum { LEAST_BYTES = 1 << 20 };
 
-/* Of a rank: its device, and events of its stream: memory is packed, and copies are made. */
 struct handles {
     int device;
-    cudaEvent_t packed[TURNS], copied[TURNS];
-};
-
-struct near_memory {
-    struct handles own;
-    void *memory[TURNS];
-    int64_t bytes[TURNS];
+    cudaEvent_t event[EVENTS];
+    cudaIpcEventHandle_t shown[EVENTS]; /* to other processes */
 };
 
 struct near {
-    struct near_memory *lent; /* others may use it until the group ends, if that fails */
-    struct handles *of;       /* of all ranks */
-    unsigned number;          /* of the exchange */
-    int64_t *shown, *all;     /* of this rank and of all: where its memory is; ranks offsets */
+    struct handles *own; /* others may use them until the last rank has left the group */
+    struct handles *of;  /* of all ranks */
+    struct board *lent[TURNS];
+    struct board_name name[TURNS]; /* of these */
+    bool refused;                  /* GPUs did not copy from each other: what ranks exchange goes through host memory */
+    unsigned number;               /* of the exchange */
+    char *shown, *all;             /* of this rank and of all: the name of a board, and ranks offsets in it */
 };
 
-bool near_is_possible(const spmv_group_matrix *first)
+bool near_is_possible(const spmv_group *group)
 {
-    return context_on_device(first->ctx) && first->group->transport.retain != NULL && !first->levels_on_host;
+    return context_on_device(group->ctx) && (group->transport.common || group->near_possible) &&
+           (group->near == NULL || !group->near->refused);
 }
 
-static cudaStream_t stream_of(const spmv_group_matrix *first)
+static cudaStream_t stream_of(const spmv_group *group)
 {
-    return first->ctx->stream;
+    return group->ctx->stream;
 }
 
-static void free_lent(void *memory)
+static void destroy_events(cudaEvent_t *event)
 {
-    struct near_memory *const lent = memory;
+    for (int e = 0; e < EVENTS; e++)
+        if (event[e] != NULL)
+            (void)cudaEventDestroy(event[e]);
+}
+
+static void free_own(void *memory)
+{
+    struct handles *const own = memory;
     int device = 0;
-    if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(lent->own.device) == cudaSuccess) {
-        for (int t = 0; t < TURNS; t++) {
-            (void)cudaFree(lent->memory[t]);
-            if (lent->own.packed[t] != NULL)
-                (void)cudaEventDestroy(lent->own.packed[t]);
-            if (lent->own.copied[t] != NULL)
-                (void)cudaEventDestroy(lent->own.copied[t]);
-        }
+    if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(own->device) == cudaSuccess) {
+        destroy_events(own->event);
         (void)cudaSetDevice(device);
     }
     (void)cudaGetLastError();
-    host_free(lent);
+    host_free(own);
 }
 
-void near_close(spmv_group_matrix *first)
+/* The events of other processes, which were opened here. */
+static void close_events(spmv_group *group, struct handles *of)
 {
-    struct near *const n = first->near;
-    struct transport *const t = &first->group->transport;
+    if (group->transport.common || of == NULL || cuda_enter(group->ctx) != SPMV_OK)
+        return;
+    for (int r = 0; r < group->transport.ranks; r++)
+        if (r != group->transport.rank)
+            destroy_events(of[r].event);
+    (void)cudaGetLastError();
+    (void)cuda_leave(group->ctx, SPMV_OK);
+}
+
+void near_close(spmv_group *group)
+{
+    struct near *const n = group->near;
+    struct transport *const t = &group->transport;
     if (n == NULL)
         return;
-    if (n->lent != NULL && t->failure(t) != SPMV_OK)
-        t->retain(t, free_lent, n->lent);
-    else if (n->lent != NULL)
-        free_lent(n->lent);
+    if (spmv_synchronize(group->ctx) != SPMV_OK) /* the copies from others, so theirs of this rank are done when all
+                                                    have left */
+        cudaGetLastError();
+    close_events(group, n->of);
+    if (n->own != NULL)
+        t->retain(t, free_own, n->own);
+    for (int turn = 0; turn < TURNS; turn++)
+        board_give(n->lent[turn]);
     host_free_all(n->of, n->shown, n->all, n);
-    first->near = NULL;
+    group->near = NULL;
 }
 
-static spmv_status make_events(const spmv_group_matrix *first, struct handles *own)
+static spmv_status make_events(const spmv_group *group, struct handles *own)
 {
+    const bool shown = !group->transport.common;
     cudaError_t error = cudaSuccess;
-    spmv_status st = cuda_enter(first->ctx);
+    spmv_status st = cuda_enter(group->ctx);
     if (st != SPMV_OK)
         return st;
-    for (int t = 0; t < TURNS && error == cudaSuccess; t++) {
-        error = cudaEventCreateWithFlags(&own->packed[t], cudaEventDisableTiming);
-        if (error == cudaSuccess)
-            error = cudaEventCreateWithFlags(&own->copied[t], cudaEventDisableTiming);
+    for (int e = 0; e < EVENTS && error == cudaSuccess; e++) {
+        error = cudaEventCreateWithFlags(&own->event[e], cudaEventDisableTiming | (shown ? cudaEventInterprocess : 0));
+        if (error == cudaSuccess && shown)
+            error = cudaIpcGetEventHandle(&own->shown[e], own->event[e]);
     }
-    return cuda_leave(first->ctx, cuda_check(first->ctx, error, what));
+    return cuda_leave(group->ctx, cuda_check(group->ctx, error, what));
 }
 
 /* Makes room in memory that nobody uses after what is queued. */
-static spmv_status grow(const spmv_group_matrix *first, struct near_memory *lent, int turn, int64_t bytes)
+static spmv_status grow(spmv_group *group, int turn, int64_t bytes)
 {
     spmv_status st = SPMV_OK;
-    int64_t room = max_i64(LEAST_BYTES, lent->bytes[turn]);
+    struct near *const n = group->near;
+    int64_t room = LEAST_BYTES;
     while (room < bytes)
         room *= 2;
-    TRY(spmv_synchronize(first->ctx));
-    TRY(cuda_enter(first->ctx));
-    (void)cudaFree(lent->memory[turn]);
-    lent->memory[turn] = NULL;
-    lent->bytes[turn] = 0;
-    if (cudaMalloc(&lent->memory[turn], (size_t)room) != cudaSuccess) {
-        cudaGetLastError();
-        lent->memory[turn] = NULL;
-        st =
-            context_fail(first->ctx, SPMV_ERROR_MEMORY, "no memory of a GPU for %s: %lld bytes", what, (long long)room);
-    } else {
-        lent->bytes[turn] = room;
-    }
-    st = cuda_leave(first->ctx, st);
+    TRY(spmv_synchronize(group->ctx));
+    board_give(n->lent[turn]);
+    n->lent[turn] = NULL;
+    TRY(board_take(group, room, what, &n->lent[turn]));
+    TRY(board_tell(group, n->lent[turn], &n->name[turn]));
 done:
     return st;
 }
 
-static spmv_status open(spmv_group_matrix *first)
+/* Bytes that a rank shows the others. */
+static int64_t shown_bytes(const spmv_group *group)
+{
+    return (int64_t)sizeof(struct board_name) + group->transport.ranks * 8;
+}
+
+static spmv_status open(spmv_group *group)
 {
     spmv_status st = SPMV_OK;
-    spmv_context *ctx = first->ctx;
-    const int64_t ranks = first->group->transport.ranks;
+    spmv_context *ctx = group->ctx;
+    const int64_t ranks = group->transport.ranks;
     struct near *n = NULL;
     TRY(host_zeros(ctx, sizeof *n, what, (void **)&n));
-    first->near = n;
-    TRY(host_zeros(ctx, sizeof *n->lent, what, (void **)&n->lent));
-    n->lent->own.device = ((const struct cuda_state *)ctx->device)->device;
-    TRY(host_alloc(ctx, ranks * (int64_t)sizeof *n->of, what, (void **)&n->of));
-    TRY(host_alloc(ctx, (ranks + 1) * 8, what, (void **)&n->shown));
-    TRY(host_alloc(ctx, ranks * (ranks + 1) * 8, what, (void **)&n->all));
-    TRY(make_events(first, &n->lent->own));
+    group->near = n;
+    TRY(host_zeros(ctx, sizeof *n->own, what, (void **)&n->own));
+    n->own->device = ((const struct cuda_state *)ctx->device)->device;
+    TRY(host_zeros(ctx, ranks * (int64_t)sizeof *n->of, what, (void **)&n->of));
+    TRY(host_alloc(ctx, shown_bytes(group), what, (void **)&n->shown));
+    TRY(host_alloc(ctx, ranks * shown_bytes(group), what, (void **)&n->all));
+    TRY(make_events(group, n->own));
     for (int t = 0; t < TURNS; t++)
-        TRY(grow(first, n->lent, t, 1));
+        TRY(grow(group, t, 1));
 done:
     return st;
+}
+
+/* Together: the events of other threads; those of processes are opened in the first exchange. */
+static spmv_status learn_events(spmv_group *group)
+{
+    struct near *const n = group->near;
+    const spmv_status st = group_gather_equal(group, n->own, n->of, sizeof *n->own);
+    for (int r = 0; r < group->transport.ranks && !group->transport.common; r++) {
+        n->of[r].device = n->own->device; /* opened memory is as that of the own one */
+        for (int e = 0; e < EVENTS; e++)
+            n->of[r].event[e] = r == group->transport.rank ? n->own->event[e] : NULL;
+    }
+    return st;
+}
+
+static spmv_status open_events(spmv_group *group)
+{
+    struct near *const n = group->near;
+    cudaError_t error = cudaSuccess;
+    spmv_status st = group->transport.common ? SPMV_OK : cuda_enter(group->ctx);
+    if (st != SPMV_OK || group->transport.common)
+        return st;
+    for (int r = 0; r < group->transport.ranks && error == cudaSuccess; r++)
+        for (int e = 0; e < EVENTS && r != group->transport.rank && error == cudaSuccess; e++)
+            error = cudaIpcOpenEventHandle(&n->of[r].event[e], n->of[r].shown[e]);
+    if (error != cudaSuccess) {
+        cudaGetLastError();
+        st = context_fail(group->ctx, SPMV_ERROR_UNSUPPORTED, "processes cannot wait for each other's GPUs: %s",
+                          cudaGetErrorString(error));
+    }
+    return cuda_leave(group->ctx, st);
 }
 
 /* The context's stream goes on after the event. */
-static spmv_status wait_for(const spmv_group_matrix *first, cudaEvent_t event)
+static spmv_status wait_for(const spmv_group *group, cudaEvent_t event)
 {
-    spmv_status st = cuda_enter(first->ctx);
+    spmv_status st = cuda_enter(group->ctx);
     if (st != SPMV_OK)
         return st;
-    st = cuda_check(first->ctx, cudaStreamWaitEvent(stream_of(first), event, 0), what);
-    cuda_next_in_order(first->ctx); /* the next kernel waits for more than the kernel before it */
-    return cuda_leave(first->ctx, st);
+    st = cuda_check(group->ctx, cudaStreamWaitEvent(stream_of(group), event, 0), what);
+    cuda_next_in_order(group->ctx); /* the next kernel waits for more than the kernel before it */
+    return cuda_leave(group->ctx, st);
 }
 
-static spmv_status record(const spmv_group_matrix *first, cudaEvent_t event)
+static spmv_status record(const spmv_group *group, cudaEvent_t event)
 {
-    const spmv_status st = cuda_enter(first->ctx);
+    const spmv_status st = cuda_enter(group->ctx);
     return st != SPMV_OK
                ? st
-               : cuda_leave(first->ctx, cuda_check(first->ctx, cudaEventRecord(event, stream_of(first)), what));
+               : cuda_leave(group->ctx, cuda_check(group->ctx, cudaEventRecord(event, stream_of(group)), what));
 }
 
-spmv_status near_lend(spmv_group_matrix *first, int64_t bytes, void **packed)
+spmv_status near_lend(spmv_group *group, int64_t bytes, void **packed)
 {
     spmv_status st = SPMV_OK;
-    struct near *n = first->near;
-    const int ranks = first->group->transport.ranks;
+    struct near *n = group->near;
+    const int ranks = group->transport.ranks;
     if (n == NULL) {
-        st = open(first);
-        n = first->near;
-        TRY(spmv_group_agree(first->group, st));
-        TRY(group_gather_equal(first->group, &n->lent->own, n->of, sizeof n->lent->own));
+        st = spmv_group_agree(group, open(group));
+        n = group->near;
+        if (st == SPMV_OK)
+            st = learn_events(group);
+        if (st != SPMV_OK) {
+            near_close(group); /* no rank has opened the others' memory */
+            return st;
+        }
     }
     const int turn = (int)(n->number % TURNS);
     for (int r = 0; r < ranks && n->number >= TURNS; r++)
-        if (r != first->group->transport.rank)
-            TRY(wait_for(first, n->of[r].copied[turn]));
-    if (max_i64(1, bytes) > n->lent->bytes[turn])
-        TRY(grow(first, n->lent, turn, bytes));
-    *packed = n->lent->memory[turn];
+        if (r != group->transport.rank)
+            TRY(wait_for(group, n->of[r].event[COPIED + turn]));
+    if (n->lent[turn] == NULL || max_i64(1, bytes) > n->lent[turn]->bytes)
+        TRY(grow(group, turn, bytes));
+    *packed = n->lent[turn]->memory;
 done:
     return st;
 }
 
-static spmv_status copy(const spmv_group_matrix *first, const struct near_parcel *p, const char *from)
+/* Copies what rank `from` has packed from byte `first` of its board on. */
+static spmv_status copy(spmv_group *group, const struct near_parcel *p, int64_t first)
 {
-    const struct near *const n = first->near;
-    spmv_status st = cuda_enter(first->ctx);
+    const struct near *const n = group->near;
+    struct board_name name;
+    char *from = NULL;
+    memcpy(&name, n->all + p->rank * shown_bytes(group), sizeof name);
+    spmv_status st = board_find(group, p->rank, &name, &from);
+    if (st == SPMV_OK)
+        st = cuda_enter(group->ctx);
     if (st != SPMV_OK)
         return st;
-    if (cudaMemcpyPeerAsync(p->to, n->lent->own.device, from, n->of[p->rank].device, (size_t)p->bytes,
-                            stream_of(first)) != cudaSuccess) {
+    if (cudaMemcpyPeerAsync(p->to, n->own->device, from + first, n->of[p->rank].device, (size_t)p->bytes,
+                            stream_of(group)) != cudaSuccess) {
         cudaGetLastError();
-        st = context_fail(first->ctx, SPMV_ERROR_UNSUPPORTED, "GPU %d cannot copy from GPU %d", n->lent->own.device,
-                          n->of[p->rank].device);
+        st = context_fail(group->ctx, SPMV_ERROR_UNSUPPORTED, "GPU %d cannot copy from the GPU of rank %d",
+                          n->own->device, p->rank);
     }
-    return cuda_leave(first->ctx, st);
+    return cuda_leave(group->ctx, st);
 }
 
 /* Together, in the first exchange: whether all ranks can copy from all others, for a try into memory that the next
  * exchange uses. */
-static spmv_status try_copies(spmv_group_matrix *first, bool *moved)
+static spmv_status try_copies(spmv_group *group, bool *moved)
 {
-    spmv_status st = SPMV_OK, copied = SPMV_OK;
-    struct near *const n = first->near;
-    const int64_t ranks = first->group->transport.ranks;
+    spmv_status st = SPMV_OK, copied = open_events(group);
+    struct near *const n = group->near;
+    const int64_t ranks = group->transport.ranks;
     bool *refused = NULL, own = false;
-    TRY(host_alloc(first->ctx, ranks * (int64_t)sizeof own, what, (void **)&refused));
+    TRY(host_alloc(group->ctx, ranks * (int64_t)sizeof own, what, (void **)&refused));
     for (int r = 0; r < ranks && copied == SPMV_OK; r++) {
-        const struct near_parcel some = {r, n->lent->memory[1], 8};
-        if (r != first->group->transport.rank)
-            copied = copy(first, &some, (const char *)(intptr_t)n->all[r * (ranks + 1)]);
+        const struct near_parcel some = {r, n->lent[1]->memory, 8};
+        if (r != group->transport.rank)
+            copied = copy(group, &some, 0);
     }
     if (copied == SPMV_OK)
-        TRY(spmv_synchronize(first->ctx));
+        TRY(spmv_synchronize(group->ctx));
     else
-        first->ctx->error[0] = '\0'; /* no failure: what ranks exchange goes through the memory of hosts */
+        group->ctx->error[0] = '\0'; /* no failure: what ranks exchange goes through the memory of hosts */
     own = copied != SPMV_OK;
-    TRY(group_gather_equal(first->group, &own, refused, sizeof own));
+    TRY(group_gather_equal(group, &own, refused, sizeof own));
     for (int r = 0; r < ranks; r++)
         *moved = *moved && !refused[r];
-    first->levels_on_host = !*moved;
+    n->refused = !*moved;
 done:
     host_free(refused);
     return st;
 }
 
-spmv_status near_swap(spmv_group_matrix *first, const int64_t *offset, const struct near_parcel *receive, int receives,
+spmv_status near_swap(spmv_group *group, const int64_t *offset, const struct near_parcel *receive, int receives,
                       bool *moved)
 {
     spmv_status st = SPMV_OK;
-    struct near *const n = first->near;
-    const int ranks = first->group->transport.ranks, rank = first->group->transport.rank;
+    struct near *const n = group->near;
+    const int ranks = group->transport.ranks, rank = group->transport.rank;
     const int turn = (int)(n->number % TURNS);
     *moved = true;
-    TRY(record(first, n->lent->own.packed[turn]));
-    n->shown[0] = (int64_t)(intptr_t)n->lent->memory[turn];
-    memcpy(n->shown + 1, offset, (size_t)ranks * 8);
-    TRY(group_gather_equal(first->group, n->shown, n->all, (ranks + 1) * 8));
+    TRY(record(group, n->own->event[PACKED + turn]));
+    memcpy(n->shown, &n->name[turn], sizeof n->name[turn]);
+    memcpy(n->shown + sizeof n->name[turn], offset, (size_t)ranks * 8);
+    TRY(group_gather_equal(group, n->shown, n->all, shown_bytes(group)));
     if (n->number == 0)
-        TRY(try_copies(first, moved));
+        TRY(try_copies(group, moved));
     for (int i = 0; i < receives && *moved; i++) {
-        const int64_t *const its = n->all + (int64_t)receive[i].rank * (ranks + 1);
+        const int from = receive[i].rank;
+        int64_t first = 0;
         if (receive[i].bytes == 0)
             continue;
-        if (receive[i].rank != rank)
-            TRY(wait_for(first, n->of[receive[i].rank].packed[turn]));
-        TRY(copy(first, &receive[i], (const char *)(intptr_t)its[0] + its[1 + rank]));
+        memcpy(&first, n->all + from * shown_bytes(group) + sizeof(struct board_name) + rank * 8, sizeof first);
+        if (from != rank)
+            TRY(wait_for(group, n->of[from].event[PACKED + turn]));
+        TRY(copy(group, &receive[i], first));
     }
-    TRY(record(first, n->lent->own.copied[turn]));
+    TRY(record(group, n->own->event[COPIED + turn]));
     n->number++;
 done:
     return st;

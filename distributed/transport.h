@@ -38,12 +38,17 @@ struct transport {
      * Does not wait. mpi: always SPMV_OK, since fail ends all processes. */
     spmv_status (*failure)(struct transport *t);
 
-    /* Keeps memory that ranks which have not yet seen a failure may still write to: release(memory)
-     * is called after the last rank has closed. NULL: ranks have no common memory. */
+    /* Keeps what other ranks may still use: release(memory) is called after the last rank has closed. */
     void (*retain)(struct transport *t, void (*release)(void *memory), void *memory);
 
     void (*close)(struct transport *t);
 };
+
+/* A list of what is kept. release: calls their functions, and frees the list. If there is no memory for a record, what
+ * it would keep is never released. */
+struct transport_kept;
+void transport_keep(struct transport_kept **list, void (*release)(void *memory), void *memory);
+void transport_release_kept(struct transport_kept *list);
 
 /* The transports of ranks that are threads: fills transport[r] for each rank. ctx: for messages. */
 spmv_status transport_threads_open(spmv_context *ctx, int ranks, struct transport *transport);

@@ -53,9 +53,16 @@ int spmv_group_local_rank(void)
     return -1;
 }
 
+/* The state of this process. */
+struct process {
+    const struct transport_module *module;
+    struct transport_kept *kept; /* until all ranks have closed */
+    int64_t *offset;             /* ranks + 1: of a meeting of all, then room for what it gathers */
+};
+
 static const struct transport_module *module_of(const struct transport *t)
 {
-    return t->self;
+    return ((const struct process *)t->self)->module;
 }
 
 /* The result of a function of the module. */
@@ -92,9 +99,30 @@ static spmv_status failure(struct transport *t)
     return SPMV_OK;
 }
 
+static void retain(struct transport *t, void (*release)(void *memory), void *memory)
+{
+    transport_keep(&((struct process *)t->self)->kept, release, memory);
+}
+
+/* Together: returns after all ranks have called it, if none fails. */
+static void meet(struct transport *t)
+{
+    const struct process *const own = t->self;
+    const char here = 1;
+    for (int r = 0; r <= t->ranks; r++)
+        own->offset[r] = r;
+    (void)gather(t, &here, own->offset + t->ranks + 1, own->offset);
+}
+
 static void close_mpi(struct transport *t)
 {
-    module_of(t)->close();
+    struct process *const own = t->self;
+    if (own->offset != NULL && t->ranks > 1)
+        meet(t);
+    transport_release_kept(own->kept);
+    own->module->close();
+    host_free_all(own->offset, own);
+    t->self = NULL;
 }
 
 spmv_status transport_mpi_open(spmv_context *ctx, struct transport *transport)
@@ -114,17 +142,28 @@ spmv_status transport_mpi_open(spmv_context *ctx, struct transport *transport)
                                          .what_to_do = what_to_do,
                                          .abi = TRANSPORT_MODULE_ABI};
     const struct transport_module *module = solver_module_open(ctx, &wanted);
+    struct process *own = NULL;
     if (module == NULL)
         return SPMV_ERROR_UNSUPPORTED;
+    spmv_status st = host_alloc(ctx, sizeof *own, "a group", (void **)&own);
+    if (st != SPMV_OK)
+        return st;
+    *own = (struct process){.module = module};
     *transport = (struct transport){.name = "mpi",
-                                    .self = (void *)module,
+                                    .self = own,
                                     .gather = gather,
                                     .start = start,
                                     .finish = finish,
                                     .fail = fail,
                                     .failure = failure,
+                                    .retain = retain,
                                     .close = close_mpi};
-    if (module->open(&transport->rank, &transport->ranks, why))
+    if (module->open(&transport->rank, &transport->ranks, why)) {
+        host_free(own);
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "transport mpi (%s): %s", mpi->name, why);
-    return SPMV_OK;
+    }
+    st = host_alloc(ctx, (2 * transport->ranks + 1) * (int64_t)sizeof *own->offset, "a group", (void **)&own->offset);
+    if (st != SPMV_OK)
+        close_mpi(transport);
+    return st;
 }

@@ -40,13 +40,6 @@ struct place {
     char copy[2][SMALL]; /* of gathers with an even and an odd number */
 };
 
-/* Memory that is released after the last rank has closed. */
-struct retained {
-    struct retained *next;
-    void (*release)(void *memory);
-    void *memory;
-};
-
 struct board {
     int ranks;
     atomic_int users;
@@ -56,7 +49,7 @@ struct board {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct place *place;
-    struct retained *retained;
+    struct transport_kept *kept; /* until the last rank has closed */
 };
 
 /* The state of one rank. */
@@ -267,27 +260,17 @@ static spmv_status failure(struct transport *t)
     return atomic_load(&board->failed) != SPMV_OK ? failure_of(t) : SPMV_OK;
 }
 
-/* If there is no memory for a record, the memory is never released. */
 static void retain(struct transport *t, void (*release)(void *memory), void *memory)
 {
     struct board *board = ((struct thread_rank *)t->self)->board;
-    struct retained *record = malloc(sizeof *record);
-    if (record == NULL)
-        return;
     pthread_mutex_lock(&board->lock);
-    *record = (struct retained){board->retained, release, memory};
-    board->retained = record;
+    transport_keep(&board->kept, release, memory);
     pthread_mutex_unlock(&board->lock);
 }
 
 static void close_board(struct board *board)
 {
-    while (board->retained != NULL) {
-        struct retained *record = board->retained;
-        board->retained = record->next;
-        record->release(record->memory);
-        free(record);
-    }
+    transport_release_kept(board->kept);
     pthread_mutex_destroy(&board->lock);
     pthread_cond_destroy(&board->changed);
     host_free(board->place);

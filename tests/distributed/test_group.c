@@ -4,7 +4,9 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <sched.h>
 #include <spmv/primitives.h>
+#include <stdatomic.h>
 
 #include "core/runtime.h"
 #include "distributed/group_internal.h"
@@ -831,6 +833,96 @@ static void sums_take_few_hops(void **state)
         }
 }
 
+/* ------------------------------------------------------------- memory that other ranks copy from */
+
+#ifdef HOST_CUDA
+enum { NEAR_BYTES = 3000 };
+static atomic_bool has_left; /* rank 0 has destroyed its matrix and its copy */
+static struct transport waiting;
+
+/* The meeting of a swap, behind which rank 1 waits until rank 0 has gone on. */
+static spmv_status gather_late(struct transport *t, const void *own, void *all, const int64_t *offset)
+{
+    const spmv_status st = waiting.gather(t, own, all, offset);
+    while (st == SPMV_OK && !atomic_load(&has_left))
+        sched_yield();
+    return st;
+}
+
+/* The ranks give each other bytes, and rank 0 destroys all that it has before rank 1 copies. */
+static spmv_status give_and_leave(spmv_group *group, void *user)
+{
+    spmv_status st = SPMV_OK;
+    const int rank = spmv_group_rank(group);
+    const int64_t offset[] = {0, 0};
+    spmv_context *const ctx = spmv_group_context(group);
+    spmv_group_matrix *m = NULL;
+    spmv_csr own = *(const spmv_csr *)user;
+    const int32_t none[] = {0};
+    char given[NEAR_BYTES], got[NEAR_BYTES];
+    void *packed = NULL, *to = NULL;
+    bool moved = false;
+    if (rank > 0) {
+        own.rows = own.nnz = 0;
+        own.row_ptr = none;
+        own.row_ptr_bits = 32;
+    }
+    TRY(spmv_group_matrix_create(group, &own, NULL, &m));
+    TRY(spmv_alloc(ctx, NEAR_BYTES, &to));
+    for (int turn = 0; turn < 3; turn++) { /* at last with memory that was lent before */
+        const struct near_parcel parcel = {1 - rank, to, NEAR_BYTES};
+        memset(given, 'a' + 2 * turn + rank, sizeof given);
+        TRY(near_is_possible(group) ? near_lend(group, NEAR_BYTES, &packed) : SPMV_ERROR_CHECK);
+        TRY(spmv_upload(ctx, given, packed, NEAR_BYTES));
+        if (turn == 2 && rank == 1) {
+            waiting = group->transport;
+            group->transport.gather = gather_late;
+        }
+        TRY(near_swap(group, offset, &parcel, 1, &moved));
+        if (turn == 2 && rank == 0) {
+            spmv_group_matrix_destroy(m);
+            m = NULL;
+            for (int i = 0; i < 4; i++) { /* memory that was freed would be given away again */
+                void *other = NULL;
+                TRY(spmv_alloc(ctx, 1 << 20, &other));
+                spmv_free(ctx, other);
+            }
+            atomic_store(&has_left, true);
+        }
+        TRY(spmv_download(ctx, to, got, NEAR_BYTES));
+        memset(given, 'a' + 2 * turn + 1 - rank, sizeof given);
+        if (!moved || memcmp(given, got, sizeof given) != 0)
+            TRY(context_fail(ctx, SPMV_ERROR_CHECK, "turn %d of rank %d: other bytes", turn, rank));
+    }
+done:
+    atomic_store(&has_left, true);
+    if (rank == 1 && waiting.gather != NULL)
+        group->transport.gather = waiting.gather;
+    spmv_free(ctx, to);
+    spmv_group_matrix_destroy(m);
+    return st;
+}
+
+/* What a rank gives lives until the last rank has left the group, and no longer. */
+static void given_memory_outlives_matrices(void **state)
+{
+    (void)state;
+    char message[300];
+    spmv_csr a;
+    spmv_matrix *matrix = matrix_of(&(const struct matrix_case){"poisson2d:8", SPMV_F64, SPMV_F64, true}, &a);
+    const int64_t allocations = host_cuda.allocations, others = host_cuda.others;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    atomic_store(&has_left, false);
+    if (spmv_group_run(2, &options, give_and_leave, &a, message, sizeof message) != SPMV_OK)
+        fail_msg("%s", message);
+    assert_int_equal(host_cuda.allocations, allocations);
+    assert_int_equal(host_cuda.others, others);
+    spmv_matrix_destroy(matrix);
+}
+#endif
+
 /* ------------------------------------------------------------- failures */
 
 enum fault {
@@ -1414,6 +1506,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(sums_take_few_hops),
 #ifdef HOST_CUDA
         cmocka_unit_test(step_has_one_vector_kernel),
+        cmocka_unit_test(given_memory_outlives_matrices),
 #endif
         cmocka_unit_test(long_row_is_reported),
         cmocka_unit_test(ranks_take_one_method),

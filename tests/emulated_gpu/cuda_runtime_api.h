@@ -46,7 +46,16 @@ struct cudaPointerAttributes {
 };
 
 typedef struct host_cuda_event *cudaEvent_t;
-enum { cudaEventDisableTiming = 2 };
+enum { cudaEventDisableTiming = 2, cudaEventInterprocess = 4 };
+
+/* A process opens memory and events of another one by these. */
+typedef struct cudaIpcMemHandle_st {
+    char reserved[64];
+} cudaIpcMemHandle_t;
+typedef struct cudaIpcEventHandle_st {
+    char reserved[64];
+} cudaIpcEventHandle_t;
+enum { cudaIpcMemLazyEnablePeerAccess = 1 };
 
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
@@ -142,6 +151,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t replay, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t replay);
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device);
+/* Only memory of whole blocks of 2 MiB, as the programming guide recommends. */
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory);
+cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void *memory);
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
@@ -184,9 +199,10 @@ struct host_cuda {
     /* Returned when a pool is created, and when its threshold is set. */
     cudaError_t pool_error, pool_attribute_error;
     int64_t from_pools, trims;
-    int64_t freed;  /* blocks freed since the last wait for a stream */
-    int64_t locked; /* bytes of page-locked memory */
-    uint64_t order; /* seed of the order in which the threads of a block run between barriers */
+    int64_t freed;   /* blocks freed since the last wait for a stream */
+    int64_t locked;  /* bytes of page-locked memory */
+    uint64_t order;  /* seed of the order in which the threads of a block run between barriers */
+    int without_ipc; /* processes cannot open each other's memory; default 0 */
 };
 extern struct host_cuda host_cuda;
 

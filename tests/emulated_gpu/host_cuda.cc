@@ -5,11 +5,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -160,16 +162,50 @@ const char *cudaGetErrorName(cudaError_t error)
     return error == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress" : "cudaError";
 }
 
-/* Memory that processes share, and its bytes. */
-static std::map<void *, size_t> shared_memory;
+/* Memory that processes share: that of the blocks of a kernel, and what other processes may open. */
+struct shared_block {
+    size_t bytes;
+    int file;    /* without a name; -1: only processes that this one starts have it */
+    bool opened; /* that of another process */
+};
+static std::map<void *, shared_block> shared_memory;
 
-static bool map_shared(void **memory, size_t bytes)
+static bool map_shared(void **memory, shared_block block)
 {
-    *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *memory = mmap(NULL, block.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (block.file < 0 ? MAP_ANONYMOUS : 0),
+                   block.file, 0);
     if (*memory == MAP_FAILED)
         return false;
-    shared_memory[*memory] = bytes;
+    shared_memory[*memory] = block;
     return true;
+}
+
+static void unmap_shared(std::map<void *, shared_block>::iterator block)
+{
+    munmap(block->first, block->second.bytes);
+    if (block->second.file >= 0)
+        close(block->second.file);
+    shared_memory.erase(block);
+}
+
+/* Memory that other processes can open. */
+static bool map_file(void **memory, size_t bytes)
+{
+    const int file = memfd_create("emulated GPU", MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, (off_t)bytes) == 0 && map_shared(memory, {bytes, file, false}))
+        return true;
+    if (file >= 0)
+        close(file);
+    return false;
+}
+
+/* The exact size, so that a memory checker detects an access past the end. */
+static bool find_memory(void **memory, size_t bytes)
+{
+    const size_t whole = (size_t)2 << 20;
+    if (host_cuda.cooperative)
+        return map_shared(memory, {bytes, -1, false});
+    return bytes > 0 && bytes % whole == 0 ? map_file(memory, bytes) : posix_memalign(memory, 256, bytes) == 0;
 }
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
@@ -183,8 +219,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
         error = report(cudaErrorMemoryAllocation);
     }
     if (error == cudaSuccess) {
-        /* The exact size, so that a memory checker detects an access past the end. */
-        if (host_cuda.cooperative ? !map_shared(memory, bytes) : posix_memalign(memory, 256, bytes) != 0)
+        if (!find_memory(memory, bytes))
             return report(cudaErrorMemoryAllocation);
         std::memset(*memory, 0xa5, bytes);
         host_cuda.allocations++;
@@ -261,8 +296,7 @@ cudaError_t cudaFree(void *memory)
     if (error == cudaSuccess && memory != NULL) {
         const auto shared = shared_memory.find(memory);
         if (shared != shared_memory.end()) {
-            munmap(memory, shared->second);
-            shared_memory.erase(shared);
+            unmap_shared(shared);
         } else {
             std::free(memory);
         }
@@ -373,6 +407,63 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 {
     *event = new host_cuda_event{false};
+    host_cuda.others++;
+    return report(cudaSuccess);
+}
+
+/* The process and its file, whose bytes are found by fstat. */
+struct ipc_name {
+    pid_t process;
+    int file;
+};
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
+{
+    const in_turn lock(turns);
+    const auto block = shared_memory.find(memory);
+    if (host_cuda.without_ipc || block == shared_memory.end() || block->second.file < 0)
+        return report(cudaErrorInvalidValue);
+    const ipc_name name = {getpid(), block->second.file};
+    std::memcpy(handle, &name, sizeof name);
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsigned)
+{
+    const in_turn lock(turns);
+    ipc_name name;
+    char path[64];
+    struct stat facts;
+    std::memcpy(&name, &handle, sizeof name);
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)name.process, name.file);
+    const int file = host_cuda.without_ipc || name.process == getpid() ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &facts) == 0 && map_shared(memory, {(size_t)facts.st_size, file, true}))
+        return report(cudaSuccess);
+    if (file >= 0)
+        close(file);
+    return report(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *memory)
+{
+    const in_turn lock(turns);
+    const auto block = shared_memory.find(memory);
+    if (block == shared_memory.end() || !block->second.opened)
+        return report(cudaErrorInvalidValue);
+    unmap_shared(block);
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t)
+{
+    *handle = {};
+    return report(host_cuda.without_ipc ? cudaErrorInvalidValue : cudaSuccess);
+}
+
+/* What another process has queued is done, so its event has occurred. */
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t)
+{
+    *event = new host_cuda_event{true};
     host_cuda.others++;
     return report(cudaSuccess);
 }
