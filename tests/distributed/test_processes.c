@@ -255,6 +255,9 @@ int main(int argc, char **argv)
         printf("no mpirun\n");
         return SKIPPED;
     }
+#ifdef HOST_CUDA
+    host_cuda.processes = 1;
+#endif
     spmv_context_options options;
     spmv_context *ctx = NULL;
     spmv_group *group = NULL;

@@ -203,6 +203,7 @@ struct host_cuda {
     int64_t locked;  /* bytes of page-locked memory */
     uint64_t order;  /* seed of the order in which the threads of a block run between barriers */
     int without_ipc; /* processes cannot open each other's memory; default 0 */
+    int processes;   /* other processes may open memory of whole blocks of 2 MiB; default 0 */
 };
 extern struct host_cuda host_cuda;
 

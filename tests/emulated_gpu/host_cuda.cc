@@ -205,7 +205,8 @@ static bool find_memory(void **memory, size_t bytes)
     const size_t whole = (size_t)2 << 20;
     if (host_cuda.cooperative)
         return map_shared(memory, {bytes, -1, false});
-    return bytes > 0 && bytes % whole == 0 ? map_file(memory, bytes) : posix_memalign(memory, 256, bytes) == 0;
+    return host_cuda.processes && bytes > 0 && bytes % whole == 0 ? map_file(memory, bytes)
+                                                                  : posix_memalign(memory, 256, bytes) == 0;
 }
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
