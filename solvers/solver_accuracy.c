@@ -438,7 +438,8 @@ static spmv_status find_error(const spmv_solver *s, spmv_type type, const void *
     if (s->ranks == NULL)
         return backward_error_find(s->ctx, &s->a, type, 1, b, x, NULL, error);
     TRY(backward_error_of_ranks(s->plan, b, x, bound, error));
-    TRY(solver_measure(s, s->plan, b, x, &norm_b, &error->norm));
+    if (type_part(type) == SPMV_F64)
+        TRY(solver_measure(s, s->plan, b, x, &norm_b, &error->norm));
 done:
     return st;
 }
@@ -631,9 +632,12 @@ static spmv_status check_on_ranks(spmv_solver *s, const void *b, void *x, spmv_s
     const spmv_status st = backward_error_of_ranks(s->plan, b, x, bound, error);
     if (st != SPMV_OK)
         return st;
-    error->norm = result->true_residual; /* which it stays if no correction helps */
-    result->status = ended != SPMV_OK ? context_fail(s->ctx, ended, "%s", ending)
-                                      : correct_rows(s, s->plan->type, b, x, result, error);
+    if (type_part(s->plan->type) == SPMV_F64)
+        error->norm = result->true_residual; /* which it stays if no correction helps */
+    widen_residual(s->plan->type, result, error);
+    result->status = judge(s, s->plan->type, ended, ending, result);
+    if (result->status == SPMV_OK)
+        result->status = correct_rows(s, s->plan->type, b, x, result, error);
     return result->status;
 }
 

@@ -82,7 +82,8 @@ spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type 
                                 const void *x, const double *bounds, struct backward_error *errors);
 
 /* The same of a plan for the rows of one of several ranks, for one right-hand side. Together. x has room for
- * elements of other ranks, which it gets. error: the same on all ranks, without the norm; row: of the whole matrix. */
+ * elements of other ranks, which it gets. error: the same on all ranks, with the same bits for any number of them; row:
+ * of the whole matrix. */
 spmv_status backward_error_of_ranks(const spmv_plan *plan, const void *b, void *x, double bound,
                                     struct backward_error *error);
 
@@ -91,6 +92,7 @@ spmv_status backward_error_of_ranks(const spmv_plan *plan, const void *b, void *
 /* What a pass is about. Partial results: tile c has those of its columns at parts[c * columns]. */
 struct backward_job {
     const spmv_csr *a;
+    const struct plan_ranks *ranks; /* that have other rows: the tiles are their chunks; NULL: none */
     spmv_type type;
     int columns;
     const void *b, *x;
@@ -109,8 +111,8 @@ struct backward_part {
 spmv_status backward_parts_cuda(spmv_context *ctx, const struct backward_job *job, double *largest,
                                 struct backward_part **parts, int64_t *tiles) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
-/* The quick pass on CUDA. Scale and largest of the job are not read. Sets found of each column, in host
- * memory. */
+/* The quick pass on CUDA. Scale and largest of the job are not read. Sets found of each column, with ranks of each
+ * chunk, in host memory. */
 spmv_status backward_quick_cuda(spmv_context *ctx, const struct backward_job *job, struct error_quick *found)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 

@@ -212,6 +212,8 @@ template <typename T, typename V, typename Offset> struct quick_arrays {
     int columns, lanes;
     error_quick *parts, *found;
     unsigned *ticket;
+    const int64_t *chunk; /* with ranks: a part has the rows of a chunk; else NULL, and of a block */
+    int64_t chunks;
 };
 
 template <typename V, typename T> __device__ void add_quick(error_row *row, V a, T x)
@@ -321,60 +323,66 @@ __global__ void __launch_bounds__(block_threads, quick_resident<T>) find_quick(c
     const int v = (int)blockIdx.x % of.columns, block = (int)blockIdx.x / of.columns;
     const int blocks = (int)gridDim.x / of.columns, subwarps = block_threads / of.lanes;
     const int lane = (int)threadIdx.x % of.lanes, subwarp = (int)threadIdx.x / of.lanes;
-    error_quick own = {0, 0, 0};
-    for (int64_t first = (int64_t)block * subwarps * QUICK_ROWS; first < of.rows;
-         first += (int64_t)blocks * subwarps * QUICK_ROWS) {
-        Offset begin[QUICK_ROWS];
-        int left[QUICK_ROWS];
-        error_row row[QUICK_ROWS];
-        bool has_entries[QUICK_ROWS], some_long = false;
-#pragma unroll
-        for (int r = 0; r < QUICK_ROWS; r++) {
-            const int64_t i = first + r * subwarps + subwarp;
-            begin[r] = 0;
-            left[r] = 0;
-            row[r] = {0, 0, 0, 0};
-            if (i < of.rows) {
-                begin[r] = of.row_ptr[i];
-                left[r] = (int)(of.row_ptr[i + 1] - begin[r]);
-                if (lane == 0) {
-                    const error_numbers right = numbers_of(load_once(of.b + i * of.columns + v));
-                    row[r] = {right.re, right.im, is_real<T> ? fabs(right.re) : error_modulus(right.re, right.im), 0};
-                }
-            }
-        }
-#pragma unroll
-        for (int r = 0; r < QUICK_ROWS; r++) {
-            has_entries[r] = left[r] > 0;
-            some_long = some_long || left[r] > LONG_ROW * of.lanes;
-        }
-        if (of.lanes < warp_lanes && __ballot_sync(all_lanes, some_long) != 0) {
+    const bool ranks = of.chunk != nullptr;
+    const int64_t rows_at_once = subwarps * QUICK_ROWS, parts = ranks ? of.chunks : block + 1;
+    for (int64_t part = block; part < parts; part += blocks) {
+        const int64_t begin_row = ranks ? of.chunk[part] : block * rows_at_once,
+                      end = ranks ? of.chunk[part + 1] : of.rows;
+        error_quick own = {0, 0, begin_row};
+        for (int64_t first = begin_row; first < end; first += ranks ? rows_at_once : blocks * rows_at_once) {
+            Offset begin[QUICK_ROWS];
+            int left[QUICK_ROWS];
+            error_row row[QUICK_ROWS];
+            bool has_entries[QUICK_ROWS], some_long = false;
 #pragma unroll
             for (int r = 0; r < QUICK_ROWS; r++) {
-                const bool long_row = left[r] > LONG_ROW * of.lanes;
-                add_long(of, v, long_row, begin[r], left[r], &row[r]);
-                left[r] = long_row ? 0 : left[r];
+                const int64_t i = first + r * subwarps + subwarp;
+                begin[r] = 0;
+                left[r] = 0;
+                row[r] = {0, 0, 0, 0};
+                if (i < end) {
+                    begin[r] = of.row_ptr[i];
+                    left[r] = (int)(of.row_ptr[i + 1] - begin[r]);
+                    if (lane == 0) {
+                        const error_numbers right = numbers_of(load_once(of.b + i * of.columns + v));
+                        row[r] = {right.re, right.im, is_real<T> ? fabs(right.re) : error_modulus(right.re, right.im),
+                                  0};
+                    }
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < QUICK_ROWS; r++) {
+                has_entries[r] = left[r] > 0;
+                some_long = some_long || left[r] > LONG_ROW * of.lanes;
+            }
+            if (of.lanes < warp_lanes && __ballot_sync(all_lanes, some_long) != 0) {
+#pragma unroll
+                for (int r = 0; r < QUICK_ROWS; r++) {
+                    const bool long_row = left[r] > LONG_ROW * of.lanes;
+                    add_long(of, v, long_row, begin[r], left[r], &row[r]);
+                    left[r] = long_row ? 0 : left[r];
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < QUICK_ROWS; r++) {
+                begin[r] += lane;
+                left[r] -= lane;
+            }
+            add_rows<QUICK_ROWS, QUICK_STEPS>(of, v, begin, left, of.lanes, row);
+#pragma unroll
+            for (int r = 0; r < QUICK_ROWS; r++) {
+                const int64_t i = first + r * subwarps + subwarp;
+                add_lanes<T>(&row[r], of.lanes);
+                const double size = is_real<T> ? fabs(row[r].re) : error_modulus(row[r].re, row[r].im);
+                if (lane == 0 && i < end)
+                    error_quick_add(&own, i, has_entries[r], size, row[r].terms);
             }
         }
-#pragma unroll
-        for (int r = 0; r < QUICK_ROWS; r++) {
-            begin[r] += lane;
-            left[r] -= lane;
-        }
-        add_rows<QUICK_ROWS, QUICK_STEPS>(of, v, begin, left, of.lanes, row);
-#pragma unroll
-        for (int r = 0; r < QUICK_ROWS; r++) {
-            const int64_t i = first + r * subwarps + subwarp;
-            add_lanes<T>(&row[r], of.lanes);
-            const double size = is_real<T> ? fabs(row[r].re) : error_modulus(row[r].re, row[r].im);
-            if (lane == 0 && i < of.rows)
-                error_quick_add(&own, i, has_entries[r], size, row[r].terms);
-        }
+        own = block_quick(own, of_warps);
+        if (threadIdx.x == 0)
+            of.parts[ranks ? part : blockIdx.x] = own;
     }
-    own = block_quick(own, of_warps);
-    if (threadIdx.x == 0)
-        of.parts[blockIdx.x] = own;
-    if (!block_is_last(of.ticket))
+    if (ranks || !block_is_last(of.ticket))
         return;
     for (int c = 0; c < of.columns; c++) {
         error_quick all = of.parts[c];
@@ -389,11 +397,13 @@ __global__ void __launch_bounds__(block_threads, quick_resident<T>) find_quick(c
 
 /* ------------------------------------------------------------- launches */
 
-/* A power of two of at most a warp. */
-int lanes_for(const spmv_csr *a)
+/* A power of two of at most a warp, by the mean row of the whole matrix. */
+int lanes_for(const backward_job *job)
 {
+    const int64_t rows = job->ranks != NULL ? job->ranks->rows : job->a->rows;
+    const int64_t nnz = job->ranks != NULL ? job->ranks->nnz : job->a->nnz;
     int lanes = 1;
-    while (lanes < warp_lanes && 2 * lanes * a->rows <= a->nnz)
+    while (lanes < warp_lanes && 2 * lanes * rows <= nnz)
         lanes *= 2;
     return lanes;
 }
@@ -426,7 +436,7 @@ extern "C" spmv_status backward_parts_cuda(spmv_context *ctx, const backward_job
                                            backward_part **parts, int64_t *tiles)
 {
     spmv_status st = SPMV_OK;
-    const int lanes = lanes_for(job->a), blocks = blocks_for(job->a, block_threads / lanes, BLOCKS);
+    const int lanes = lanes_for(job), blocks = blocks_for(job->a, block_threads / lanes, BLOCKS);
     const int64_t bytes = (int64_t)blocks * job->columns * (int64_t)sizeof(backward_part);
     const int64_t largest_bytes = job->columns * (int64_t)sizeof(double);
     void *memory = NULL, *cells = NULL;
@@ -470,16 +480,20 @@ done:
 extern "C" spmv_status backward_quick_cuda(spmv_context *ctx, const backward_job *job, error_quick *found)
 {
     const cuda_state *const device = (const cuda_state *)ctx->device;
-    const int lanes = lanes_for(job->a);
+    const int lanes = lanes_for(job);
     const int blocks = blocks_for(job->a, block_threads / lanes * QUICK_ROWS, QUICK_BLOCKS);
-    const int64_t bytes = job->columns * (int64_t)sizeof *found;
-    const bool at_once = device->mailbox != NULL && bytes <= MAILBOX_BYTES; /* the kernel writes to the host */
+    const int64_t chunks = job->ranks != NULL ? job->ranks->chunks : 0;
+    const int64_t bytes = max_i64(job->columns, chunks) * (int64_t)sizeof *found;
+    /* the kernel writes to the host */
+    const bool at_once = device->mailbox != NULL && bytes <= MAILBOX_BYTES && job->ranks == NULL;
     void *memory = NULL;
-    spmv_status st = context_scratch(ctx, (blocks + 1) * bytes, &memory);
+    spmv_status st = context_scratch(ctx, job->ranks != NULL ? bytes : (blocks + 1) * bytes, &memory);
     if (st != SPMV_OK)
         return st;
     error_quick *const parts = (error_quick *)memory;
-    error_quick *const sums = at_once ? (error_quick *)device->mailbox : parts + (int64_t)blocks * job->columns;
+    error_quick *const sums = at_once              ? (error_quick *)device->mailbox
+                              : job->ranks != NULL ? parts
+                                                   : parts + (int64_t)blocks * job->columns;
     st = with_types(ctx, job, [&](auto vector, auto value, auto offset) {
         using T = decltype(vector);
         using V = decltype(value);
@@ -494,7 +508,9 @@ extern "C" spmv_status backward_quick_cuda(spmv_context *ctx, const backward_job
                                                lanes,
                                                parts,
                                                sums,
-                                               device->ticket};
+                                               device->ticket,
+                                               job->ranks != NULL ? job->ranks->context_chunk : nullptr,
+                                               chunks};
         return launch(ctx, "quick backward error", blocks * job->columns, block_threads, find_quick<T, V, Offset>, of);
     });
     if (st == SPMV_OK)

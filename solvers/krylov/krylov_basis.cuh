@@ -7,6 +7,10 @@
 #include "device/block.cuh"
 #include "device/complex.cuh"
 
+extern "C" {
+#include "solvers/krylov/krylov_scalars.h"
+}
+
 namespace krylov_basis
 {
 
@@ -21,6 +25,28 @@ template <> struct sum_of<spmv_c128> {
     using type = spmv_c128;
 };
 template <typename T> using sum_type = typename sum_of<T>::type;
+
+/* A sum as a scalar, and a scalar as a value of the type. */
+__device__ inline krylov_scalar scalar_from(double a)
+{
+    return {a, 0};
+}
+__device__ inline krylov_scalar scalar_from(spmv_c128 a)
+{
+    return {a.re, a.im};
+}
+
+template <typename T> __device__ T value_of(krylov_scalar a)
+{
+    if constexpr (sizeof(sum_type<T>) == sizeof(double))
+        return (T)a.re;
+    else {
+        T value;
+        value.re = (decltype(value.re))a.re;
+        value.im = (decltype(value.im))a.im;
+        return value;
+    }
+}
 
 __device__ inline double widened(float a)
 {

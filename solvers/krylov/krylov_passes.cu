@@ -27,28 +27,6 @@ using namespace krylov_basis;
 enum { BLOCK = 256, WARPS = BLOCK / warp_lanes, FEW_BLOCKS = 264, FEW_FOR = 1 << 20, MANY_BLOCKS = 4 * FEW_BLOCKS };
 enum { HEAD = 256 /* bytes before the parts: the counter */ };
 
-__device__ krylov_scalar scalar_from(double a)
-{
-    return {a, 0};
-}
-__device__ krylov_scalar scalar_from(spmv_c128 a)
-{
-    return {a.re, a.im};
-}
-
-/* The scalar as a value of the type. */
-template <typename T> __device__ T value_of(krylov_scalar a)
-{
-    if constexpr (sizeof(sum_type<T>) == sizeof(double))
-        return (T)a.re;
-    else {
-        T value;
-        value.re = (decltype(value.re))a.re;
-        value.im = (decltype(value.im))a.im;
-        return value;
-    }
-}
-
 int blocks_for(int64_t n)
 {
     const int64_t most = n > FEW_FOR ? (int64_t)MANY_BLOCKS : (int64_t)FEW_BLOCKS, wanted = (n - 1) / BLOCK + 1;

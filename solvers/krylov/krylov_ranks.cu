@@ -22,15 +22,6 @@ using namespace krylov_basis;
 
 enum { BLOCK = 256, WARPS = BLOCK / warp_lanes };
 
-__device__ krylov_scalar scalar_from(double a)
-{
-    return {a, 0};
-}
-__device__ krylov_scalar scalar_from(spmv_c128 a)
-{
-    return {a.re, a.im};
-}
-
 /* The vectors of sum d: of a projection, basis vector d and w, and at last w twice. */
 template <typename T> struct dots {
     const T *left[KRYLOV_MOST_SUMS], *right[KRYLOV_MOST_SUMS];
@@ -66,18 +57,6 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) chunk_sums(dots<T
     for (int w = 1; w < WARPS; w++)
         part += of_warps[w];
     a.parts[(int64_t)chunk * a.sums + d] = scalar_from(part);
-}
-
-template <typename T> __device__ T value_of(krylov_scalar a)
-{
-    if constexpr (sizeof(sum_type<T>) == sizeof(double))
-        return (T)a.re;
-    else {
-        T value;
-        value.re = (decltype(value.re))a.re;
-        value.im = (decltype(value.im))a.im;
-        return value;
-    }
 }
 
 /* w -= sum over i <= j of pass[i] basis_i */
