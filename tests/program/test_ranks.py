@@ -96,12 +96,13 @@ class Bits(Case):
 
     def test_solutions_and_histories_have_the_bits_of_one_rank(self):
         file = self.matrix("diffusion2d:45,100", "diffusion.mtx")
-        for more in ([], ["--precond", "none"], ["--rung", "textbook"], ["--backend", "ref"],
+        for more in ([], ["--precond", "none"], ["--rung", "textbook", "--precond", "jacobi"],
+                     ["--backend", "ref", "--precond", "jacobi"],
                      ["--backend", "omp", "--precond", "chebyshev"]):
             history = ["--history", self.path("history")]
             one = self.answer("one", "solve", file, *more, *history, ranks=1)
             first = pathlib.Path(self.path("history")).read_bytes()
-            self.assertGreater(first.count(b"\n"), 20)
+            self.assertGreater(first.count(b"\n"), 20 if more else 1)  # auto takes a factor
             for mpi, ranks in ways(mpi=False) + ([] if more else few_ways()[2:]):
                 with self.subTest(more=more, mpi=mpi, ranks=ranks):
                     self.assertEqual(self.answer("x", "solve", file, *more, *history, mpi=mpi, ranks=ranks), one)
