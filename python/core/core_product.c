@@ -14,20 +14,17 @@ static PyObject *plan_new(PyObject *module, PyObject *arguments)
     spmv_csr a;
     spmv_plan_options o;
     int operation, type;
-    long long x_stride, y_stride;
     PyObject *keep = NULL;
     call_state state;
     spmv_plan *plan = NULL;
     (void)module;
     spmv_plan_options_init(&o, sizeof o);
-    if (!PyArg_ParseTuple(arguments, "O&O&iziiiiLLO", to_context, &c, to_csr, &a, &operation, &o.method, &type,
-                          &o.vectors, &o.update_values, &o.compression, &x_stride, &y_stride, &keep) ||
+    if (!PyArg_ParseTuple(arguments, "O&O&iziiiippO", to_context, &c, to_csr, &a, &operation, &o.method, &type,
+                          &o.vectors, &o.update_values, &o.compression, &o.x_layout, &o.y_layout, &keep) ||
         !context_begin(c, true, &state))
         return NULL;
     o.operation = (spmv_operation)operation;
     o.type = (spmv_type)type;
-    o.x_stride = x_stride;
-    o.y_stride = y_stride;
     if (!context_end(c, state, spmv_plan_create(c->ctx, &a, &o, &plan)))
         return NULL;
     object *made = (object *)object_new(c, KIND_PLAN, plan, keep);
