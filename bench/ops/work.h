@@ -141,6 +141,7 @@ struct work {
     spmv_type type;
     int compression;     /* for spmv's plans */
     int vectors;         /* for spmm; 0: 1 */
+    int layout;          /* enum spmv_layout, of them */
     int restart;         /* for gmres: iterations between restarts; 0: 50 */
     int max_iterations;  /* of a solver; 0: 3000 */
     bool solutions;      /* of a solver: compare times of whole solutions, not of iterations */

@@ -391,7 +391,21 @@ class Bench(unittest.TestCase):
         self.fails(1, "--vectors is for --op spmm", "--op", "scan", "--vectors", "2")
         self.fails(1, "--vectors is for --op spmm", "--op", "spmv-dot", "--vectors", "2", "poisson2d:9")
         self.fails(1, "--vectors 0", "--vectors", "0", "poisson2d:9")
+        self.fails(1, "--layout is for --op spmm", "--layout", "columns", "poisson2d:9")
         self.fails(4, "real types", "--op", "spmv-dot", "--type", "c64", "poisson2d:9")
+
+    def test_several_widths(self):
+        many = ["--vectors", "2,17", "poisson2d:9", "uniform:30,40,5", "--layout", "columns"]
+        results = [json.loads(line) for line in self.ok(*many, "--peers", "none", "--json").stdout.splitlines()]
+        self.assertEqual([r["matrix"]["name"] for r in results],
+                         ["poisson2d:9, 2 vectors", "poisson2d:9, 17 vectors", "uniform:30,40,5, 2 vectors",
+                          "uniform:30,40,5, 17 vectors"])
+        self.assertTrue(all(r["verify"]["passed"] for r in results))
+        done = self.fails(9, "CHECK FAILED", *many, "--peers", "none", env={"SPMV_TEST_PLANT_ERROR": "0"})
+        self.assertEqual(done.stderr.count("CHECK FAILED"), 4)
+        self.fails(1, "--vectors : must be an integer", "--vectors", "2,", "poisson2d:9")
+        self.fails(1, "--vectors x: must be an integer", "--vectors", "2,x", "poisson2d:9")
+        self.fails(1, "at most 8 numbers", "--vectors", "1,2,3,4,5,6,7,8,9", "poisson2d:9")
 
     def test_wrong_results_are_told(self):
         planted = {"SPMV_TEST_PLANT_ERROR": "0"}
