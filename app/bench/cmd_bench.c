@@ -72,11 +72,13 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
         b->operand_count = count;
         return bench_load_check(o, count);
     }
-    const bool several = strcmp(b->run.operation->name, "spmm") == 0;
+    const bool spmm = strcmp(b->run.operation->name, "spmm") == 0;
+    const bool several = spmm || strcmp(b->run.operation->name, "sddmm") == 0;
     b->widths =
         several && o->vectors.count > 0 ? o->vectors : (struct counts){.at = {several ? USUAL_VECTORS : 0}, .count = 1};
-    if (!several && (o->vectors.count > 0 || option_given(o, "layout"))) {
-        complain("--%s is for --op spmm, not for --op %s", o->vectors.count > 0 ? "vectors" : "layout", o->op);
+    if ((!several && o->vectors.count > 0) || (!spmm && option_given(o, "layout"))) {
+        complain("--%s is for --op spmm%s, not for --op %s", option_given(o, "layout") ? "layout" : "vectors",
+                 option_given(o, "layout") ? "" : " and sddmm", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
     b->run.solutions = option_given(o, "precond");

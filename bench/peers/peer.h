@@ -50,7 +50,9 @@ enum peer_op {
     PEER_BICGSTAB,
     /* as PEER_CG, with the library's preconditioner, whose set-up is part of each run; for comparisons
      * of whole solutions */
-    PEER_CG_PRECOND
+    PEER_CG_PRECOND,
+    /* Y = A B' at the entries of the matrix, which is a pattern; A in w, B in x, and the entries in y */
+    PEER_SDDMM
 };
 
 /* Result of a solve, in host memory. */
@@ -73,11 +75,12 @@ struct peer_problem {
     const int32_t *row_ptr;  /* rows + 1 */
     const int32_t *col;      /* nnz */
     const void *val, *x;     /* nnz, cols * vectors */
-    void *y;                 /* rows * vectors; PEER_SPMV_DOT: one more; PEER_SPGEMM: entries of C */
-    /* 1 except for PEER_SPMM: element v of row i of x is at i * vectors + v, or if by_columns is not 0 at
+    /* rows * vectors; PEER_SPMV_DOT: one more; PEER_SPGEMM: entries of C; PEER_SDDMM: nnz */
+    void *y;
+    /* 1 except for PEER_SPMM and PEER_SDDMM: element v of row i of x is at i * vectors + v, or if by_columns is not 0 at
      * v * cols + i; y likewise */
     int vectors, by_columns;
-    const void *w; /* rows */
+    const void *w; /* rows; PEER_SDDMM: rows * vectors, stored by rows */
 
     /* B of PEER_SPGEMM: cols rows; the arrays of A if it is A. */
     int64_t right_cols, right_nnz;

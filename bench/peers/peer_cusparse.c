@@ -227,7 +227,9 @@ SPMM_LIST(OPEN_)
 #define SPMM_(name, peer, algorithm, by_columns, settings)                                                             \
     {peer,     PEER_SPMM, "cusparseSpMM: CSR, " settings,   0,         open_##name,                                    \
      spmm_run, NULL,      (by_columns) ? spmm_fetch : NULL, spmm_close},
-static const struct peer peers[] = {VARIANT_LIST(PEER_) SPMM_LIST(SPMM_)};
+static const struct peer peers[] = {
+    VARIANT_LIST(PEER_) SPMM_LIST(SPMM_){"cusparse-sddmm", PEER_SDDMM, "cusparseSDDMM: CSR, ALG_DEFAULT, preprocessed",
+                                         0, sddmm_open, sddmm_run, NULL, NULL, sddmm_close}};
 #undef SPMM_
 #undef PEER_
 
