@@ -181,7 +181,7 @@ static int64_t bytes_of(const spmv_matrix_size *matrix, const struct memory *m)
                            .entries = matrix->entries,
                            .value = (int64_t)spmv_type_size(type),
                            .stored = matrix->pattern ? 0 : (int64_t)spmv_type_size(matrix->type),
-                           .vectors = o->vectors > 0 ? o->vectors : 1,
+                           .vectors = o->vectors.most > 0 ? o->vectors.most : 1,
                            .host = m->host};
     return plus(larger(matrix->load_bytes, plus(matrix->matrix_bytes, of_work(&w, m->job))), SMALL_THINGS);
 }

@@ -37,6 +37,7 @@ enum kind {
     KIND_TEXT,      /* const char * */
     KIND_COUNT,     /* int, within the row's bounds */
     KIND_COUNT_64,  /* int64_t, within the row's bounds */
+    KIND_COUNTS,    /* struct counts: up to COUNTS_MOST of KIND_COUNT, separated by commas */
     KIND_NUMBER,    /* double */
     KIND_TOLERANCE, /* double >= 0 */
     KIND_CHOICE,    /* an enum or int: one of the row's choices */
@@ -64,6 +65,8 @@ static const struct choice compressions[] = {{"auto", COMPRESSION_BY_COMMAND},
                                              {0}};
 static const struct choice verify_modes[] = {
     {"off", VERIFY_OFF}, {"bound", VERIFY_BOUND}, {"bitwise", VERIFY_BITWISE}, {0}};
+
+static const struct choice layouts[] = {{"rows", SPMV_LAYOUT_ROWS}, {"columns", SPMV_LAYOUT_COLUMNS}, {0}};
 
 /* An option. Its number is its index in the table, and its bit in options.given. */
 struct row {
@@ -97,6 +100,7 @@ struct row {
 #define WRITTEN_FILE(name) TEXT(name), .file = FILE_WRITTEN
 #define COUNT(name, from, to) .kind = KIND_COUNT, .member = MEMBER(int, name), .least = (from), .most = (to)
 #define COUNT_64(name, from) .kind = KIND_COUNT_64, .member = MEMBER(int64_t, name), .least = (from), .most = INT64_MAX
+#define COUNTS(name, from, to) .kind = KIND_COUNTS, .member = MEMBER(struct counts, name), .least = (from), .most = (to)
 #define NUMBER(name) .kind = KIND_NUMBER, .member = MEMBER(double, name)
 #define BOUNDED(name, from, to) NUMBER(name), .least = (from), .most = (to)
 #define TOLERANCE(name) .kind = KIND_TOLERANCE, .member = MEMBER(double, name)
@@ -181,9 +185,12 @@ static const struct row rows[] = {
      .help = "end with the geometric mean and the worst case against each peer (default: no summary)"},
     {"seed", .argument = "S", COUNT_64(seed, 0), .commands = IN_BENCH, .standard = "1",
      .help = "seed of random vectors, elements and generated matrices"},
-    {"vectors", .argument = "K", COUNT(vectors, 1, INT_MAX), .commands = IN_BENCH | IN_SOLVE,
+    {"vectors", .argument = "K", COUNTS(vectors, 1, INT_MAX), .commands = IN_BENCH | IN_SOLVE,
      .help = "without b: number of generated right-hand sides (default: 1)",
-     .special = {{IN_BENCH, "columns of x multiplied together; implies --op spmm (default: 4)"}}},
+     .special = {{IN_BENCH, "spmm, sddmm: vectors multiplied together, or several numbers separated by commas; implies "
+                            "--op spmm (default: 4)"}}},
+    {"layout", .argument = "rows|columns", CHOICE(int, layout, layouts), .commands = IN_BENCH, .standard = "rows",
+     .help = "spmm: whether the vectors are stored row by row, or one after the other"},
     {"right", .argument = "B", READ_FILE(right), .commands = IN_BENCH,
      .help = "spgemm: the second factor, a file or SPEC, of C = A B (default: A)"},
     {"project", .argument = "P", READ_FILE(project), .commands = IN_BENCH,
@@ -305,19 +312,38 @@ enum integer_status integer_read(const char *text, long long *number)
     return fabs(real) <= EXACT ? INTEGER_READ : INTEGER_TOO_LARGE;
 }
 
-static void set_count(struct options *o, const struct row *row, const char *text)
+static void set_count(struct options *o, const struct row *row, const char *text, void *member)
 {
-    char *const member = (char *)o + row->member;
     long long number = 0;
     const enum integer_status status = integer_read(text, &number);
     if (status == INTEGER_WRONG || number < row->least)
         mistake(o, "--%s %s: must be an integer of at least %lld", row->name, text, (long long)row->least);
     else if (status == INTEGER_TOO_LARGE || number > row->most)
         mistake(o, "--%s %s: too large, must be at most %lld", row->name, text, (long long)row->most);
-    else if (row->kind == KIND_COUNT)
-        *(int *)member = (int)number;
-    else
+    else if (row->kind == KIND_COUNT_64)
         *(int64_t *)member = number;
+    else
+        *(int *)member = (int)number;
+}
+
+static void set_counts(struct options *o, const struct row *row, const char *text, struct counts *counts)
+{
+    *counts = (struct counts){.count = 0};
+    for (const char *from = text;; from++) {
+        char number[32];
+        const size_t length = strcspn(from, ",");
+        snprintf(number, sizeof number, "%.*s", length < sizeof number ? (int)length : (int)sizeof number - 1, from);
+        if (counts->count == COUNTS_MOST) {
+            mistake(o, "--%s %s: at most %d numbers are possible", row->name, text, COUNTS_MOST);
+            return;
+        }
+        set_count(o, row, number, &counts->at[counts->count++]);
+        from += length;
+        if (*from == '\0')
+            break;
+    }
+    for (int i = 0; i < counts->count; i++)
+        counts->most = counts->at[i] > counts->most ? counts->at[i] : counts->most;
 }
 
 static void set_bytes(struct options *o, const struct row *row, const char *text, int64_t *value)
@@ -417,7 +443,10 @@ static void set_option(struct options *o, const struct row *row, const char *tex
         break;
     case KIND_COUNT:
     case KIND_COUNT_64:
-        set_count(o, row, text);
+        set_count(o, row, text, member);
+        break;
+    case KIND_COUNTS:
+        set_counts(o, row, text, member);
         break;
     case KIND_NUMBER:
     case KIND_TOLERANCE:

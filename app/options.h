@@ -35,6 +35,12 @@ enum option_commands {
 /* --compress auto: plan_compression selects one of enum spmv_compression for the command. */
 enum { COMPRESSION_BY_COMMAND = -2 };
 
+/* Numbers of a list, and the largest. */
+enum { COUNTS_MOST = 8 };
+struct counts {
+    int at[COUNTS_MOST], count, most;
+};
+
 struct options {
     spmv_backend backend;
     const char *method, *rung; /* of the product; of conjugate gradients or a primitive */
@@ -66,7 +72,8 @@ struct options {
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
     const char *right, *project;    /* NULL: not given */
-    int vectors;                    /* for spmm; 0: not given */
+    struct counts vectors;          /* for spmm and solve; none: not given */
+    int layout;                     /* enum spmv_layout, of the vectors of spmm */
     /* elements to measure, pixels of a picture, or values to show; 0: not given */
     int64_t size;
     int64_t seed;

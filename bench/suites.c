@@ -4,6 +4,7 @@
  *   std    the same families at sizes beyond a GPU's caches, and twins of well-known matrices; its
  *          list stays as it is, so that geometric means compare
  *   more   shapes that std lacks: long rows, linear programs, operators with own values, other twins
+ *   many   the families of std and graphs, at sizes that leave room for hundreds of vectors
  *   cg     symmetric positive definite systems
  *   general  systems that are not symmetric
  *   large  matrices that need the memory of a large GPU
@@ -112,6 +113,45 @@ static const char *const more[] = {
     NULL,
 };
 
+/* For products of many vectors: up to 1.4 million rows and 21 million nonzeros. 128 vectors of f64 take at most 1.5 GB
+ * for each of X and Y. */
+static const char *const many[] = {
+    /* meshes and bands */
+    "poisson2d:700",
+    "poisson3d:80",
+    "stencil27:60",
+    "banded:100000,40",
+    "fem:40000,3,22.8",
+    /* no structure, long rows, empty rows */
+    "uniform:500000,500000,16",
+    "uniform:1000000,1000000,2",
+    "arrow:400000,300000,4",
+    "empty:1000000,0.95,20.5",
+    "longrows:64,110000,36200",
+    /* well-known matrices */
+    "twin:mc2depi",
+    "twin:cant",
+    "twin:pwtk",
+    "twin:cop20k_A",
+    "twin:scircuit",
+    "twin:mac_econ_fwd500",
+    "twin:mip1",
+    /* graphs */
+    "rmat:16,16",
+    "rmat:18,16",
+    "rmat:19,8",
+    "powerlaw:500000,8,2.2,50000",
+    "powerlaw:1000000,4,2,100000",
+    "twin:kron_g500-logn18",
+    "twin:in-2004",
+    "twin:webbase-1M",
+    "twin:roadNet-TX",
+    "twin:rows=334863,nnz=1851744,std=5.76,max=549",    /* com-Amazon */
+    "twin:rows=1134890,nnz=5975248,std=50.8,max=28754", /* com-Youtube */
+    "twin:rows=916428,nnz=5105039,std=6.55,max=456",    /* web-Google */
+    NULL,
+};
+
 static const char *const large[] = {
     "poisson2d:8192",
     "poisson3d:384",
@@ -143,6 +183,8 @@ static const struct {
     {"small", "13 families of 0.4 to 6 million nonzeros: under 2 minutes on 4 cores", small},
     {"std", "14 generated matrices and 20 twins of up to 60 million nonzeros: under 8 minutes on a GPU", standard},
     {"more", "20 matrices that std lacks, of up to 99 million nonzeros: some minutes on a GPU", more},
+    {"many", "29 matrices of up to 21 million nonzeros, 12 of them graphs, for --op spmm and sddmm: minutes on a GPU",
+     many},
     {"cg", "9 systems of 1,000 to 8 million rows, for --op cg: a minute on a GPU", solvers},
     {"general", "4 systems that are not symmetric, of up to 8 million rows, for --op gmres and bicgstab", general},
     {"large", "hundreds of millions of nonzeros: 40 GB of memory", large},

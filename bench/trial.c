@@ -15,7 +15,7 @@
 
 #include "bench/faults.h"
 
-enum { BIT_REPEATS = 5, OPENINGS = 5 };
+enum { BIT_REPEATS = 5, OPENINGS = 5, LARGE_RESULT = 1 << 27 /* bytes, from which on it is repeated once */ };
 /* candidates that open faster are opened OPENINGS times */
 static const double QUICK_SECONDS = 0.05;
 
@@ -228,7 +228,8 @@ static bool has_result(const struct run *run, int number)
 static spmv_status compare_bits(struct run *run, int number)
 {
     struct result *const result = &run->trial->results[number];
-    const int repeats = result->first_call_seconds >= LONG_RUN_SECONDS ? 1 : BIT_REPEATS;
+    const bool once = result->first_call_seconds >= LONG_RUN_SECONDS || run->trial->work.result_bytes >= LARGE_RESULT;
+    const int repeats = once ? 1 : BIT_REPEATS;
     double seconds;
     spmv_status st = SPMV_OK;
     for (int i = 0; st == SPMV_OK && i < repeats && has_result(run, number); i++) {

@@ -22,6 +22,7 @@
 #include "distributed/near.h"
 #include "formats/matrix_internal.h"
 #include "product/plan_internal.h"
+#include "product/sddmm/sddmm_internal.h"
 #include "solvers/accuracy/backward_error.h"
 #include "solvers/amg/amg_internal.h"
 #include "solvers/cg/cg_internal.h"

@@ -98,19 +98,23 @@ static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_
 
 static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o)
 {
-    const spmv_status st =
-        OPTIONS_CHECK(ctx, "spmv_plan_create", {"operation", o->operation, SPMV_OPERATION_N, SPMV_OPERATION_H},
-                      {"vectors", o->vectors, 1, INFINITY}, {"symmetric", o->symmetric, 0, 1},
-                      {"update_values", o->update_values, 0, 1},
-                      {"compression", o->compression, SPMV_COMPRESSION_AUTO, SPMV_COMPRESSION_VALUES});
+    const spmv_status st = OPTIONS_CHECK(
+        ctx, "spmv_plan_create", {"operation", o->operation, SPMV_OPERATION_N, SPMV_OPERATION_H},
+        {"vectors", o->vectors, 1, INFINITY}, {"symmetric", o->symmetric, 0, 1},
+        {"update_values", o->update_values, 0, 1}, {"x_layout", o->x_layout, SPMV_LAYOUT_ROWS, SPMV_LAYOUT_COLUMNS},
+        {"y_layout", o->y_layout, SPMV_LAYOUT_ROWS, SPMV_LAYOUT_COLUMNS},
+        {"compression", o->compression, SPMV_COMPRESSION_AUTO, SPMV_COMPRESSION_VALUES});
     if (st != SPMV_OK)
         return st;
     for (int i = 0; i < 2; i++) {
         const int64_t stride = i == 0 ? o->x_stride : o->y_stride;
-        if (stride != 0 && stride < o->vectors)
-            return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                                "spmv_plan_create: %s_stride is %lld, less than the %d vectors", i == 0 ? "x" : "y",
-                                (long long)stride, o->vectors);
+        const bool by_columns = (i == 0 ? o->x_layout : o->y_layout) == SPMV_LAYOUT_COLUMNS;
+        const int64_t length = (i == 0) == (o->operation == SPMV_OPERATION_N) ? a->cols : a->rows;
+        if (stride != 0 && stride < (by_columns ? length : o->vectors))
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s_stride is %lld, less than the %lld %s",
+                                i == 0 ? "x" : "y", (long long)stride,
+                                by_columns ? (long long)length : (long long)o->vectors,
+                                by_columns ? "elements of a vector" : "vectors");
     }
     if (o->symmetric != 0 || (o->compression == SPMV_COMPRESSION_COLUMNS && ctx->backend->id != SPMV_BACKEND_OMP))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
@@ -148,17 +152,17 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
     plan->ctx = ctx;
     plan->ranks = ranks;
     plan->longest_row = -1;
+    const bool turned = o.operation != SPMV_OPERATION_N;
     plan->operation = o.operation;
     plan->compression = (enum spmv_compression)o.compression;
     plan->updates = o.update_values != 0;
-    plan->vectors = o.vectors;
-    plan->x_stride = o.x_stride != 0 ? o.x_stride : o.vectors;
-    plan->y_stride = o.y_stride != 0 ? o.y_stride : o.vectors;
     TRY(choose_type(ctx, a, &o, &plan->type));
+    by_columns_set(plan, &o, turned ? a->cols : a->rows, turned ? a->rows : a->cols);
     plan->a.type = a->val != NULL ? a->type : plan->type;
     plan->types = plan_types_of(plan->a.type, plan->type);
     TRY(method_choose(plan, o.method));
     TRY(plan_take_matrix(plan, a));
+    TRY(by_columns_prepare(plan));
     TRY(method_prepare(plan));
     say_no_table(plan);
     TRY(epilogue_prepare(plan));
@@ -216,6 +220,8 @@ void spmv_plan_destroy(spmv_plan *plan)
     plan_release_matrix(plan);
     spmv_free(plan->ctx, plan->prepared);
     spmv_free(plan->ctx, plan->epilogue);
+    spmv_free(plan->ctx, plan->by_columns.x_rows);
+    spmv_free(plan->ctx, plan->by_columns.y_rows);
     host_free(plan);
     context_freed(ctx);
 }
@@ -333,7 +339,9 @@ spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, c
     if (plan->a.rows > 0)
         st = check_vectors(plan, "spmv_apply", x, y);
     if (st == SPMV_OK)
-        st = plan->ranks != NULL ? plan_multiply_together(plan, product) : plan_multiply(plan, &product);
+        st = plan->ranks != NULL            ? plan_multiply_together(plan, product)
+             : plan->by_columns.vectors > 0 ? by_columns_multiply(plan, &product)
+                                            : plan_multiply(plan, &product);
     return context_release(plan->ctx, outer, st);
 }
 
@@ -347,11 +355,11 @@ static spmv_status check_epilogue(const spmv_plan *plan, const void *x, const vo
 {
     spmv_context *ctx = plan->ctx;
     const bool has_rows = plan->a.rows > 0, sums = e->dot != NULL;
-    if (plan->vectors != 1 || plan->x_stride != 1 || plan->y_stride != 1)
+    if (plan_vectors(plan) != 1 || plan->x_stride != 1 || plan->y_stride != 1)
         return context_fail(
             ctx, SPMV_ERROR_UNSUPPORTED,
-            "spmv_apply_with: the plan is for %d vectors with strides %lld and %lld, not for one vector", plan->vectors,
-            (long long)plan->x_stride, (long long)plan->y_stride);
+            "spmv_apply_with: the plan is for %d vectors with strides %lld and %lld, not for one vector",
+            plan_vectors(plan), (long long)plan->by_columns.x_stride, (long long)plan->by_columns.y_stride);
     if (has_rows && (e->w != NULL) != sums)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: %s is NULL", sums ? "w" : "dot");
     if (e->z != NULL && (e->z == x || e->z == y || (sums && e->z == e->w)))
@@ -438,10 +446,12 @@ spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size
                                  .bytes = plan->bytes,
                                  .seconds = plan->seconds,
                                  .layout = plan->layout,
-                                 .vectors = plan->vectors,
+                                 .vectors = plan_vectors(plan),
                                  .value_type = plan->a.type,
-                                 .x_stride = plan->x_stride,
-                                 .y_stride = plan->y_stride};
+                                 .x_stride = plan->by_columns.x_stride,
+                                 .y_stride = plan->by_columns.y_stride,
+                                 .x_layout = plan->by_columns.x ? SPMV_LAYOUT_COLUMNS : SPMV_LAYOUT_ROWS,
+                                 .y_layout = plan->by_columns.y ? SPMV_LAYOUT_COLUMNS : SPMV_LAYOUT_ROWS};
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }

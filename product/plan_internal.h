@@ -207,6 +207,14 @@ enum plan_types { PLAN_TYPES_LIST(PLAN_TYPES_ENUM_) PLAN_TYPES };
 
 enum { PLAN_MOST_METHODS = 16 }; /* of a backend */
 
+/* For vectors stored by columns (by_columns.c): a product in passes of plan->vectors vectors. */
+struct plan_by_columns {
+    bool x, y;                  /* which of the two are stored so */
+    int64_t x_stride, y_stride; /* as the options say, for both layouts */
+    int vectors;                /* of a product; 0: the method multiplies x and y as they are */
+    void *x_rows, *y_rows;      /* room for a pass by rows; NULL: not needed */
+};
+
 /* The result of the solvers' symmetry check (solvers/krylov/krylov_symmetry.c). */
 enum plan_symmetry { PLAN_SYMMETRY_UNKNOWN = 0, PLAN_SYMMETRIC, PLAN_NOT_SYMMETRIC };
 
@@ -218,7 +226,7 @@ struct spmv_plan {
     spmv_csr a;
     spmv_type type; /* of vectors and sums */
     spmv_operation operation;
-    int vectors;
+    int vectors; /* that the method multiplies at once, with these strides from row to row */
     int64_t x_stride, y_stride;
     enum plan_types types;             /* a.type and type combined */
     enum spmv_compression compression; /* the option */
@@ -256,6 +264,7 @@ struct spmv_plan {
     char why[256];
     /* how the method stores the matrix; "" where it uses the CSR arrays as given */
     char layout[512];
+    struct plan_by_columns by_columns;
 };
 
 /* The arguments of a product. A scalar that is NULL stands for 1 (alpha) or 0 (beta). */
@@ -270,6 +279,12 @@ spmv_status plan_create_for_rank(spmv_context *ctx, const spmv_csr *a, const spm
  * `plan` depends on its values. Does not wait. */
 spmv_status plan_share(const spmv_plan *plan, const void *val, spmv_plan **shared);
 
+/* Vectors stored by columns (by_columns.c). set: takes vectors, layouts and strides from the options, which
+ * have been checked. prepare: after the matrix is known, before the method is prepared. multiply: a product. */
+void by_columns_set(spmv_plan *plan, const spmv_plan_options *options, int64_t rows, int64_t cols);
+spmv_status by_columns_prepare(spmv_plan *plan);
+spmv_status by_columns_multiply(const spmv_plan *plan, const struct plan_product *product);
+
 /* Begin and end a use of the plan, in which it keeps its values and is not destroyed; NULL is allowed. */
 void plan_begin_use(spmv_plan *plan);
 void plan_end_use(spmv_plan *plan);
@@ -280,6 +295,12 @@ spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *prod
 /* The same for the plan of one of several ranks, which may have no rows. x points to own elements and
  * has room for those of other ranks, which are fetched. Together. */
 spmv_status plan_multiply_together(const spmv_plan *plan, struct plan_product product);
+
+/* The vectors of a product. */
+static inline int plan_vectors(const spmv_plan *plan)
+{
+    return plan->by_columns.vectors > 0 ? plan->by_columns.vectors : plan->vectors;
+}
 
 /* The x that the plan's matrix multiplies: x itself, or with several ranks the first element of
  * other ranks in front of it. */
@@ -413,6 +434,17 @@ void blocked_cuda_release(spmv_plan *);
 int64_t epilogue_scratch_cuda(const spmv_plan *plan) CUDA_ONLY(0);
 spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *epilogue, void *scratch)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* Copies n elements of each of k vectors between two arrays in the device's memory: element v of row i
+ * is columns[v * column_stride + i] and rows[i * row_stride + v]. size: bytes of an element, 4, 8 or 16. */
+struct plan_turn {
+    void *columns, *rows;
+    int64_t n, column_stride, row_stride;
+    int k;
+    bool to_rows; /* else to columns */
+    int size;
+};
+spmv_status turn_cuda(spmv_context *ctx, const struct plan_turn *turn) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* to[i] = from[i], 0 <= i < n, on the device. Each from[i] must fit. */
 spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n)

@@ -9,6 +9,7 @@
 
 #include "app/bench/bench_output.h"
 #include "bench/devices/machine.h"
+#include "core/plural.h"
 
 /* ---------------------------------------------------------------- lines of text */
 
@@ -58,11 +59,15 @@ spmv_status bench_wrap(struct text_file *file, const char *begin, const char *wo
     return st == SPMV_OK ? line_end(&line, file) : st;
 }
 
-/* The name of spmv's method as requested: "auto", or with a preconditioner "auto, ic0". */
-static void asked_name(const struct result *r, char *text, size_t size)
+/* The name of spmv's method as requested: "auto", with a preconditioner "auto, ic0", or of several vectors
+ * "auto, 8 vectors". */
+static void asked_name(const struct trial *t, const struct result *r, char *text, size_t size)
 {
     const char *const precond = r->candidate->precond;
-    snprintf(text, size, "%s%s%s", r->candidate->name, precond[0] != '\0' ? ", " : "", precond);
+    const int vectors = t->work.vectors;
+    const int used = snprintf(text, size, "%s%s%s", r->candidate->name, precond[0] != '\0' ? ", " : "", precond);
+    if (vectors > 0)
+        snprintf(text + used, size - (size_t)used, ", %d vector%s", vectors, plural(vectors));
 }
 
 /* "auto (scalar)", "auto (fused), auto (ic0)", or the peer's name. */
@@ -693,7 +698,7 @@ spmv_status bench_json(struct text_file *file, const struct bench_run *run, cons
 /* ---------------------------------------------------------------- the summary */
 
 struct ratio {
-    char ours[2 * NAME_SIZE + 2], peer[NAME_SIZE];
+    char ours[2 * NAME_SIZE + 32], peer[NAME_SIZE];
     char *on; /* owned */
     spmv_type type;
     double warm, flushed; /* the peer's time over spmv's; 0: unknown or not reliable */
@@ -755,7 +760,7 @@ spmv_status bench_summary_add(struct bench_summary *summary, const struct bench_
             if (peer->candidate->ours || !peer->measured || is_probe(peer) || peer->wrong || peer->unfinished)
                 continue;
             ratio.warm *= result_steps(t, ours) / result_steps(t, peer);
-            asked_name(ours, ratio.ours, sizeof ratio.ours);
+            asked_name(t, ours, ratio.ours, sizeof ratio.ours);
             snprintf(ratio.peer, sizeof ratio.peer, "%s", j < 0 ? best_name : peer->candidate->name);
             st = allocate("the name of a case", (int64_t)strlen(c->name) + 1, 1, (void **)&ratio.on);
             if (st != SPMV_OK)

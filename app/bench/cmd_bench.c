@@ -31,7 +31,8 @@ enum { USUAL_VECTORS = 4, PATH_SIZE = 4096 };
 
 struct bench {
     const struct options *o;
-    int vectors; /* for spmm; 0: another operation */
+    struct counts widths; /* numbers of vectors to measure; other operations have one, 0 */
+    int vectors;          /* the present one */
     struct bench_run run;
     struct device device;
     spmv_context *ctx, *checker;
@@ -65,15 +66,19 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
 {
     const struct options *const o = b->o;
     /* spmv, the default, with several vectors is spmm. */
-    b->run.operation = operation_find(o->vectors > 0 && strcmp(o->op, "spmv") == 0 ? "spmm" : o->op);
+    b->run.operation = operation_find(o->vectors.count > 0 && strcmp(o->op, "spmv") == 0 ? "spmm" : o->op);
     if (b->run.operation->on_file) {
         b->operands = arguments;
         b->operand_count = count;
         return bench_load_check(o, count);
     }
-    b->vectors = strcmp(b->run.operation->name, "spmm") != 0 ? 0 : o->vectors > 0 ? o->vectors : USUAL_VECTORS;
-    if (b->vectors == 0 && o->vectors > 0) {
-        complain("--vectors is for --op spmm, not for --op %s", o->op);
+    const bool spmm = strcmp(b->run.operation->name, "spmm") == 0;
+    const bool several = spmm || strcmp(b->run.operation->name, "sddmm") == 0;
+    b->widths =
+        several && o->vectors.count > 0 ? o->vectors : (struct counts){.at = {several ? USUAL_VECTORS : 0}, .count = 1};
+    if ((!several && o->vectors.count > 0) || (!spmm && option_given(o, "layout"))) {
+        complain("--%s is for --op spmm%s, not for --op %s", option_given(o, "layout") ? "layout" : "vectors",
+                 option_given(o, "layout") ? "" : " and sddmm", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
     b->run.solutions = option_given(o, "precond");
@@ -207,10 +212,20 @@ static spmv_status measure_roof(struct bench *b)
 
 /* ---------------------------------------------------------------- progress */
 
+static int cases_of_operand(const struct bench *b)
+{
+    return b->type_count * b->widths.count;
+}
+
+static int cases(const struct bench *b)
+{
+    return b->operand_count * cases_of_operand(b);
+}
+
 static int on_tick(void *user, int contender)
 {
     const struct bench *const b = user;
-    const int total = b->operand_count * b->type_count;
+    const int total = cases(b);
     const double spent = monotonic_seconds() - b->began;
     char left[64] = "";
     if (b->done > 0)
@@ -228,12 +243,11 @@ static int on_iteration(int64_t iteration, double residual, void *user)
 {
     struct bench *const b = user;
     const double spent = monotonic_seconds() - b->began;
-    progress_show(b->began, "%d of %d: %s, solving: iteration %lld, residual %.3g", b->done + 1,
-                  b->operand_count * b->type_count, b->what, (long long)iteration, residual);
+    progress_show(b->began, "%d of %d: %s, solving: iteration %lld, residual %.3g", b->done + 1, cases(b), b->what,
+                  (long long)iteration, residual);
     if (spent > (b->silent > 0 ? b->silent : SILENT_SECONDS) && !isatty(STDERR_FILENO)) {
         remark(LEVEL_NORMAL, "%d of %d: %s, after %s: iteration %lld of a solve, residual %.3g; several follow",
-               b->done + 1, b->operand_count * b->type_count, b->what, seconds_text(spent), (long long)iteration,
-               residual);
+               b->done + 1, cases(b), b->what, seconds_text(spent), (long long)iteration, residual);
         b->silent = 2 * spent;
     }
     return stops_asked();
@@ -313,6 +327,7 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .type = type,
                                 .compression = plan_compression(b->o, b->run.backend, b->run.operation->solver),
                                 .vectors = b->vectors,
+                                .layout = b->o->layout,
                                 .restart = b->o->restart,
                                 .max_iterations = b->o->max_iterations,
                                 .on_iteration = b->run.backend == SPMV_BACKEND_CUDA ? NULL : on_iteration,
@@ -365,7 +380,7 @@ static spmv_status load_matrix(const struct bench *b, const struct options *o, c
     *spec = !file_exists(argument) && spmv_spec_known(argument);
     if (*spec)
         complete_spec(b, argument, text, sizeof text);
-    progress_show(b->began, "%d of %d: %s", b->done + 1, b->operand_count * b->type_count, argument);
+    progress_show(b->began, "%d of %d: %s", b->done + 1, cases(b), argument);
     return input_load(b->checker, o, JOB_BENCH, *spec ? text : argument, in);
 }
 
@@ -397,17 +412,20 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
                                     .seed = (uint64_t)b->o->seed};
     const char *const name = spec ? argument : in.name;
     char longer[1024];
-    if (st == SPMV_OK && b->vectors > 0)
-        snprintf(longer, sizeof longer, "%s, %d vector%s", name, b->vectors, plural(b->vectors));
     if (st == SPMV_OK && factor != NULL)
         snprintf(longer, sizeof longer, "%s, %s %s", name, b->o->right != NULL ? "times" : "projected by",
                  factor_spec ? factor : other.name);
-    struct bench_case c = {
-        .name = b->vectors > 0 || factor != NULL ? longer : name, .in = &in, .statistics = &statistics};
     /* Without --type, a complex file is measured in its own type. */
     const spmv_type own = input_type(&o, &in);
-    for (int t = 0; st == SPMV_OK && t < b->type_count && !stops_asked(); t++)
-        st = run_case(b, &operand, &c, type_is_complex(own) && !option_given(b->o, "type") ? own : b->types[t]);
+    for (int i = 0; st == SPMV_OK && i < cases_of_operand(b) && !stops_asked(); i++) {
+        const spmv_type type = b->types[i % b->type_count];
+        b->vectors = b->widths.at[i / b->type_count];
+        if (b->vectors > 0)
+            snprintf(longer, sizeof longer, "%s, %d vector%s", name, b->vectors, plural(b->vectors));
+        struct bench_case c = {
+            .name = b->vectors > 0 || factor != NULL ? longer : name, .in = &in, .statistics = &statistics};
+        st = run_case(b, &operand, &c, type_is_complex(own) && !option_given(b->o, "type") ? own : type);
+    }
     input_free(&in);
     input_free(&other);
     return st;
@@ -453,7 +471,7 @@ static spmv_status run_all(struct bench *b)
         if (st != SPMV_OK && (ends_the_run(st) || b->operand_count == 1))
             return st;
         keep_verdict(b, st);
-        b->done = (i + 1) * b->type_count;
+        b->done = (i + 1) * cases_of_operand(b);
     }
     return SPMV_OK;
 }

@@ -30,7 +30,9 @@ spmv_status job_check_options(const struct options *o, struct wish *wish)
         return report(SPMV_ERROR_ARGUMENT, "--history needs a file name");
     if (option_given(o, "solution") && count > 1)
         return report(SPMV_ERROR_ARGUMENT, "--solution cannot be used with b: it selects how b is generated");
-    if (o->vectors > 0 && count > 1)
+    if (o->vectors.count > 1)
+        return report(SPMV_ERROR_ARGUMENT, "--vectors: a solve has one number of right-hand sides");
+    if (o->vectors.count > 0 && count > 1)
         return report(SPMV_ERROR_ARGUMENT,
                       "--vectors cannot be used with b: it is the number of generated right-hand sides");
     if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0) {
@@ -146,7 +148,7 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
     char why[256];
     snprintf(why, sizeof why, "%.180s is %lld x %lld", job->in.argument, (long long)n, (long long)n);
     spmv_status st = SPMV_OK;
-    job->columns = o->vectors;
+    job->columns = o->vectors.most;
     if (b_path != NULL)
         st = place_load_vectors(job->place, SPMV_GROUP_ROWS, b_path, job->type, n, "b", why, &job->b_read,
                                 &job->columns);

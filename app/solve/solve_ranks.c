@@ -19,7 +19,7 @@ const char *job_refuse_ranks(const struct options *o)
         return "--solver direct is not supported on several ranks: take gmres with --precond ilut or isai";
     if (o->inner)
         return "--inner is not supported on several ranks: take --type f32 with a larger --rtol, or f64";
-    if (o->vectors > 1)
+    if (o->vectors.most > 1)
         return "several ranks solve for one right-hand side at a time: run the command for each, or for all without "
                "ranks";
     if (o->plot != NULL)

@@ -14,7 +14,8 @@
 
 #include "bench/ops/work_matrix.h"
 
-enum { STREAM_X = 0x78, STREAM_W = 0x77, MOST_CHECKED = 16 /* of several vectors */ };
+/* Of several vectors so many are checked: as many as have CHECKED_PRODUCTS products in all, within limits. */
+enum { STREAM_X = 0x78, STREAM_W = 0x77, LEAST_CHECKED = 2, MOST_CHECKED = 16, CHECKED_PRODUCTS = 1 << 26 };
 
 struct state {
     struct work_matrix matrix;
@@ -44,6 +45,7 @@ static spmv_status setup(struct work *work, int vectors, bool dot)
     if (st != SPMV_OK)
         return st;
     p->vectors = vectors;
+    p->by_columns = work->layout == SPMV_LAYOUT_COLUMNS;
     work->model_bytes = model_bytes(work, state);
     work->products = (double)p->nnz * vectors;
     work->result_bytes = (p->rows * k + (dot ? 1 : 0)) * size;
@@ -133,18 +135,28 @@ static spmv_status check_y(struct work *work, const void *host_result, struct ch
     return verify(work, ((const struct state *)work->state)->x, host_result, check);
 }
 
-/* Copies column v of an array of rows with k elements each. */
-static void take_column(const char *from, int64_t rows, int k, int v, size_t size, char *to)
+/* Copies column v of an array of rows with k elements each, or of k columns. */
+static void take_column(const char *from, int64_t rows, int k, bool by_columns, int v, size_t size, char *to)
 {
+    const int64_t first = by_columns ? v * rows : v, step = by_columns ? 1 : k;
     for (int64_t i = 0; i < rows; i++)
-        memcpy(to + (size_t)i * size, from + ((size_t)i * (size_t)k + (size_t)v) * size, size);
+        memcpy(to + (size_t)i * size, from + (size_t)(first + i * step) * size, size);
 }
 
-/* Column i of those that are checked: all, or MOST_CHECKED from all over x and of different places in a
- * lane's load and in a line. */
-static int checked_column(int i, int vectors)
+static int checked_columns(int64_t nnz, int vectors)
 {
-    return vectors <= MOST_CHECKED ? i : (int)((int64_t)i * vectors / MOST_CHECKED + i % (vectors / MOST_CHECKED));
+    const int64_t affordable = nnz > 0 ? CHECKED_PRODUCTS / nnz : MOST_CHECKED;
+    const int checked = affordable > MOST_CHECKED    ? MOST_CHECKED
+                        : affordable < LEAST_CHECKED ? LEAST_CHECKED
+                                                     : (int)affordable;
+    return checked < vectors ? checked : vectors;
+}
+
+/* Column i of the `checked` ones: all, or some from all over x and of different places in a lane's load and in a
+ * line. */
+static int checked_column(int i, int checked, int vectors)
+{
+    return (int)((int64_t)i * vectors / checked + i % (vectors / checked));
 }
 
 static spmv_status check_columns(struct work *work, const void *host_result, struct check *check)
@@ -152,16 +164,17 @@ static spmv_status check_columns(struct work *work, const void *host_result, str
     const struct state *const state = work->state;
     const spmv_csr *const a = &state->matrix.host;
     const size_t size = spmv_type_size(work->type);
-    const int k = state->vectors;
+    const int k = state->vectors, checked = checked_columns(a->nnz, k);
+    const bool by_columns = work->layout == SPMV_LAYOUT_COLUMNS;
     char *const x = malloc((size_t)a->cols * size + 1), *const y = malloc((size_t)a->rows * size + 1);
     spmv_status st =
         x == NULL || y == NULL ? work_out_of_memory(work, "a column", (a->rows + a->cols) * (int64_t)size) : SPMV_OK;
     *check = (struct check){.ratio = 0};
-    for (int i = 0; i < k && i < MOST_CHECKED && st == SPMV_OK; i++) {
-        const int v = checked_column(i, k);
+    for (int i = 0; i < checked && st == SPMV_OK; i++) {
+        const int v = checked_column(i, checked, k);
         struct check column;
-        take_column(state->x, a->cols, k, v, size, x);
-        take_column(host_result, a->rows, k, v, size, y);
+        take_column(state->x, a->cols, k, by_columns, v, size, x);
+        take_column(host_result, a->rows, k, by_columns, v, size, y);
         st = verify(work, x, y, &column);
         if (column.ratio > check->ratio || st != SPMV_OK)
             *check = column;

@@ -20,6 +20,7 @@
     X(gmres)                                                                                                           \
     X(bicgstab)                                                                                                        \
     X(spmm)                                                                                                            \
+    X(sddmm)                                                                                                           \
     X(spgemm)                                                                                                          \
     X(spgemm_numeric)                                                                                                  \
     X(spmv_dot)                                                                                                        \
@@ -140,7 +141,8 @@ struct work {
     spmv_context *checker; /* on the host, with another backend than ctx */
     spmv_type type;
     int compression;     /* for spmv's plans */
-    int vectors;         /* for spmm; 0: 1 */
+    int vectors;         /* for spmm and sddmm; 0: 1 */
+    int layout;          /* enum spmv_layout, of them */
     int restart;         /* for gmres: iterations between restarts; 0: 50 */
     int max_iterations;  /* of a solver; 0: 3000 */
     bool solutions;      /* of a solver: compare times of whole solutions, not of iterations */

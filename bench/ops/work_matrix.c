@@ -108,6 +108,7 @@ spmv_status work_make_plan(struct work *work, const struct work_matrix *matrix, 
     options.type = work->type;
     options.vectors = vectors;
     options.compression = work->compression;
+    options.x_layout = options.y_layout = work->layout;
     spmv_status st = spmv_plan_create(work->ctx, &matrix->sent, &options, plan);
     if (st == SPMV_OK)
         st = spmv_plan_describe(*plan, info, sizeof *info);

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { PEER_ABI = 7 };
+enum { PEER_ABI = 8 };
 
 /* Modules choose between f32 and f64. Another real type does not compile until each of them handles
  * it. */
@@ -41,7 +41,7 @@ enum peer_op {
     PEER_HISTOGRAM, /* out[b], bins 32-bit integers = how many i have index[i] == b */
     /* y = the x with A x = b, by conjugate gradients without a preconditioner, from x = 0 */
     PEER_CG,
-    PEER_SPMM,           /* Y = A X: spmv for several vectors, x and y row by row */
+    PEER_SPMM,           /* Y = A X: spmv for several vectors */
     PEER_SPMV_DOT,       /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
     PEER_SPGEMM,         /* y = the values of C = A B, pattern included in the time; columns ascend */
     PEER_SPGEMM_NUMERIC, /* the same, with the pattern of C made by open */
@@ -50,7 +50,9 @@ enum peer_op {
     PEER_BICGSTAB,
     /* as PEER_CG, with the library's preconditioner, whose set-up is part of each run; for comparisons
      * of whole solutions */
-    PEER_CG_PRECOND
+    PEER_CG_PRECOND,
+    /* Y = A B' at the entries of the matrix, which is a pattern; A in w, B in x, and the entries in y */
+    PEER_SDDMM
 };
 
 /* Result of a solve, in host memory. */
@@ -73,10 +75,12 @@ struct peer_problem {
     const int32_t *row_ptr;  /* rows + 1 */
     const int32_t *col;      /* nnz */
     const void *val, *x;     /* nnz, cols * vectors */
-    void *y;                 /* rows * vectors; PEER_SPMV_DOT: one more; PEER_SPGEMM: entries of C */
-    /* 1 except for PEER_SPMM: element v of row i of x is at i * vectors + v; y likewise */
-    int vectors;
-    const void *w; /* rows */
+    /* rows * vectors; PEER_SPMV_DOT: one more; PEER_SPGEMM: entries of C; PEER_SDDMM: nnz */
+    void *y;
+    /* 1 except for PEER_SPMM and PEER_SDDMM: element v of row i of x is at i * vectors + v, or if by_columns is not 0 at
+     * v * cols + i; y likewise */
+    int vectors, by_columns;
+    const void *w; /* rows; PEER_SDDMM: rows * vectors, stored by rows */
 
     /* B of PEER_SPGEMM: cols rows; the arrays of A if it is A. */
     int64_t right_cols, right_nnz;

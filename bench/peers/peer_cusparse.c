@@ -208,11 +208,11 @@ VARIANT_LIST(OPEN_)
 
 /* name, peer, algorithm, whether X and Y are stored by columns, settings */
 #define SPMM_LIST(X)                                                                                                   \
-    X(spmm_alg1, "cusparse-spmm-alg1", CUSPARSE_SPMM_CSR_ALG1, false, "rows, CSR_ALG1, preprocessed")                  \
+    X(spmm_alg1, "cusparse-spmm-alg1", CUSPARSE_SPMM_CSR_ALG1, false, "CSR_ALG1, preprocessed")                        \
     X(spmm_alg1_columns, "cusparse-spmm-alg1-columns", CUSPARSE_SPMM_CSR_ALG1, true,                                   \
       "columns, CSR_ALG1, preprocessed; transposing x and y is not timed")                                             \
-    X(spmm_alg2, "cusparse-spmm-alg2", CUSPARSE_SPMM_CSR_ALG2, false, "rows, CSR_ALG2, preprocessed")                  \
-    X(spmm_alg3, "cusparse-spmm-alg3", CUSPARSE_SPMM_CSR_ALG3, false, "rows, CSR_ALG3, preprocessed")
+    X(spmm_alg2, "cusparse-spmm-alg2", CUSPARSE_SPMM_CSR_ALG2, false, "CSR_ALG2, preprocessed")                        \
+    X(spmm_alg3, "cusparse-spmm-alg3", CUSPARSE_SPMM_CSR_ALG3, false, "CSR_ALG3, preprocessed")
 
 #define OPEN_(name, peer, algorithm, by_columns, settings)                                                             \
     static int open_##name(const struct peer_problem *problem, void **state, char *why, size_t why_size)               \
@@ -227,7 +227,9 @@ SPMM_LIST(OPEN_)
 #define SPMM_(name, peer, algorithm, by_columns, settings)                                                             \
     {peer,     PEER_SPMM, "cusparseSpMM: CSR, " settings,   0,         open_##name,                                    \
      spmm_run, NULL,      (by_columns) ? spmm_fetch : NULL, spmm_close},
-static const struct peer peers[] = {VARIANT_LIST(PEER_) SPMM_LIST(SPMM_)};
+static const struct peer peers[] = {
+    VARIANT_LIST(PEER_) SPMM_LIST(SPMM_){"cusparse-sddmm", PEER_SDDMM, "cusparseSDDMM: CSR, ALG_DEFAULT, preprocessed",
+                                         0, sddmm_open, sddmm_run, NULL, NULL, sddmm_close}};
 #undef SPMM_
 #undef PEER_
 

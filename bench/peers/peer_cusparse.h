@@ -74,4 +74,9 @@ int spmm_run(void *state);
 int spmm_fetch(void *state);
 void spmm_close(void *state);
 
+/* Y = A B' at the entries of a pattern by cusparseSDDMM. */
+int sddmm_open(const struct peer_problem *problem, void **state, char *why, size_t why_size);
+int sddmm_run(void *state);
+void sddmm_close(void *state);
+
 #endif

@@ -1,7 +1,7 @@
 /* cuSPARSE: Y = A X for several vectors by cusparseSpMM on CSR.
  *
- * X and Y are stored row by row, as for spmv's own method. An algorithm for which the library
- * recommends columns is measured both ways. The buffer is preprocessed once.
+ * X and Y are used as the problem stores them. If they are stored row by row, an algorithm for which the
+ * library recommends columns is measured both ways. The buffer is preprocessed once.
  *
  * Source: the cuSPARSE documentation, "cusparseSpMM".
  *
@@ -19,7 +19,7 @@ struct spmm {
     cusparseDnMatDescr_t y;
     cudaDataType type;
     cusparseSpMMAlg_t algorithm;
-    bool by_columns;
+    bool by_columns; /* x_columns and y_columns are used in place of the problem's arrays by rows */
     void *buffer, *x_columns, *y_columns;
 };
 
@@ -55,8 +55,9 @@ static bool make_columns(struct spmm *p, char *why, size_t why_size)
 static bool describe(struct spmm *p, char *why, size_t why_size)
 {
     const struct peer_problem *const q = &p->problem;
-    const cusparseOrder_t order = p->by_columns ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
-    const int64_t x_lead = p->by_columns ? q->cols : q->vectors, y_lead = p->by_columns ? q->rows : q->vectors;
+    const bool columns = p->by_columns || q->by_columns;
+    const cusparseOrder_t order = columns ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
+    const int64_t x_lead = columns ? q->cols : q->vectors, y_lead = columns ? q->rows : q->vectors;
     return sparse_csr(q, &p->matrix, why, why_size) &&
            !bad_sparse(cusparseCreateConstDnMat(&p->x, q->cols, q->vectors, x_lead, p->by_columns ? p->x_columns : q->x,
                                                 p->type, order),
@@ -103,6 +104,11 @@ int spmm_open(const struct peer_problem *problem, cusparseSpMMAlg_t algorithm, b
     struct spmm *const p = new_state(sizeof *p, why, why_size);
     if (p == NULL)
         return -1;
+    if (by_columns && problem->by_columns) {
+        snprintf(why, why_size, "all algorithms have columns here");
+        free(p);
+        return -1;
+    }
     p->problem = *problem;
     p->stream = problem->stream;
     p->type = sparse_type(problem);

@@ -11,8 +11,9 @@
     X(cusparse, CUDA,                                                                                                  \
       "cusparse-csr-alg1 cusparse-csr-alg1-pre cusparse-csr-alg2 cusparse-csr-alg2-pre cusparse-coo-alg1 "             \
       "cusparse-coo-alg2 cusparse-sell cusparse-spmm-alg1 cusparse-spmm-alg1-columns cusparse-spmm-alg2 "              \
-      "cusparse-spmm-alg3",                                                                                            \
-      "spmv spmv spmv spmv spmv spmv spmv spmm spmm spmm spmm", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")      \
+      "cusparse-spmm-alg3 cusparse-sddmm",                                                                             \
+      "spmv spmv spmv spmv spmv spmv spmv spmm spmm spmm spmm sddmm",                                                  \
+      "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                                                                \
     X(cusparse_op, CUDA, "cusparse-op-alg1 cusparse-op-alg2", "spmv spmv",                                             \
       "cuSPARSE 12.9.4 or a later one with cusparseSpMVOp (docs/benchmarking.md)")                                     \
     X(cusparse_spgemm, CUDA, "cusparse-spgemm-alg1 cusparse-spgemm-alg2 cusparse-spgemm-alg3 cusparse-spgemm-reuse",   \

@@ -14,7 +14,15 @@
 #include "bench/peers/peer.h"
 
 /* From the manual. */
-enum { INDEX_FROM_0 = 0, NON_TRANSPOSE = 10, GENERAL = 20, ROW_MAJOR = 101, SUCCESS = 0, THREADS_OF_GNU = 3 };
+enum {
+    INDEX_FROM_0 = 0,
+    NON_TRANSPOSE = 10,
+    GENERAL = 20,
+    ROW_MAJOR = 101,
+    COLUMN_MAJOR = 102,
+    SUCCESS = 0,
+    THREADS_OF_GNU = 3
+};
 struct description {
     int type, fill, diagonal;
 };
@@ -97,6 +105,11 @@ static void close_product(void *state)
     free(product);
 }
 
+static int layout_of(const struct peer_problem *p)
+{
+    return p->by_columns ? COLUMN_MAJOR : ROW_MAJOR;
+}
+
 static int prepare(struct product *product)
 {
     const struct peer_problem *const p = product->problem;
@@ -107,7 +120,7 @@ static int prepare(struct product *product)
             ? mkl.create_f64(&product->a, INDEX_FROM_0, rows, cols, row_ptr, row_ptr + 1, col, (double *)p->val)
             : mkl.create_f32(&product->a, INDEX_FROM_0, rows, cols, row_ptr, row_ptr + 1, col, (float *)p->val);
     if (status == SUCCESS)
-        status = p->op == PEER_SPMM ? mkl.hint_mm(product->a, NON_TRANSPOSE, general, ROW_MAJOR, p->vectors, CALLS)
+        status = p->op == PEER_SPMM ? mkl.hint_mm(product->a, NON_TRANSPOSE, general, layout_of(p), p->vectors, CALLS)
                                     : mkl.hint_mv(product->a, NON_TRANSPOSE, general, CALLS);
     return status == SUCCESS ? mkl.optimize(product->a) : status;
 }
@@ -135,12 +148,14 @@ static int open_product(const struct peer_problem *problem, void **state, char *
 static int multiply(const struct product *product)
 {
     const struct peer_problem *const p = product->problem;
-    const int k = p->vectors;
+    const int k = p->vectors, layout = layout_of(p);
+    const int x_lead = p->by_columns ? (int)p->cols : k, y_lead = p->by_columns ? (int)p->rows : k;
     if (p->op == PEER_SPMV)
         return p->type == SPMV_F64 ? mkl.mv_f64(NON_TRANSPOSE, 1, product->a, general, p->x, 0, p->y)
                                    : mkl.mv_f32(NON_TRANSPOSE, 1, product->a, general, p->x, 0, p->y);
-    return p->type == SPMV_F64 ? mkl.mm_f64(NON_TRANSPOSE, 1, product->a, general, ROW_MAJOR, p->x, k, k, 0, p->y, k)
-                               : mkl.mm_f32(NON_TRANSPOSE, 1, product->a, general, ROW_MAJOR, p->x, k, k, 0, p->y, k);
+    return p->type == SPMV_F64
+               ? mkl.mm_f64(NON_TRANSPOSE, 1, product->a, general, layout, p->x, k, x_lead, 0, p->y, y_lead)
+               : mkl.mm_f32(NON_TRANSPOSE, 1, product->a, general, layout, p->x, k, x_lead, 0, p->y, y_lead);
 }
 
 static int run_product(void *state)
@@ -160,7 +175,7 @@ static const struct peer peers[] = {
      .close = close_product},
     {.name = "mkl-spmm",
      .op = PEER_SPMM,
-     .settings = "mkl_sparse_optimize after a hint of 1000 calls; mkl_sparse_?_mm by rows; threads of GNU OpenMP",
+     .settings = "mkl_sparse_optimize after a hint of 1000 calls; mkl_sparse_?_mm; threads of GNU OpenMP",
      .open = open_product,
      .run = run_product,
      .close = close_product},

@@ -43,6 +43,12 @@ typedef enum spmv_compression {
                                      table is missing. */
 } spmv_compression;
 
+/* How the vectors of a product lie in memory, if there are several. */
+typedef enum spmv_layout {
+    SPMV_LAYOUT_ROWS = 0,   /* element v of row i at [i * stride + v] (default) */
+    SPMV_LAYOUT_COLUMNS = 1 /* element v of row i at [v * stride + i]: one vector after the other */
+} spmv_layout;
+
 typedef struct spmv_plan_options {
     size_t size;              /* sizeof(spmv_plan_options), set by spmv_plan_options_init */
     spmv_operation operation; /* default SPMV_OPERATION_N */
@@ -65,8 +71,11 @@ typedef struct spmv_plan_options {
 
     int compression; /* enum spmv_compression; default SPMV_COMPRESSION_AUTO */
 
-    /* Elements from one row of x (y) to the next, at least vectors. Default 0: vectors. */
+    /* Elements from one row of x (y) to the next, at least vectors. Default 0: vectors. With
+     * SPMV_LAYOUT_COLUMNS from one vector to the next: at least the elements of one, the default. */
     int64_t x_stride, y_stride;
+
+    int x_layout, y_layout; /* enum spmv_layout; default SPMV_LAYOUT_ROWS */
 } spmv_plan_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_plan_options). */
@@ -138,6 +147,10 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
  * Element v of row i, 0 <= v < k, is x[i * x_stride + v], and likewise for y. Elements in between
  * are neither read nor written. The matrix is read once for all columns; on cuda, once per 512
  * bytes of a row of x with the method "wide", per 16 columns with "columns".
+ * Stored by columns (x_layout, y_layout), element v of row i is x[v * x_stride + i]. The plan then
+ * has memory for 512 bytes of each row of x and y stored so: a product copies so many columns to
+ * rows there, multiplies, and copies back. On ref, and on omp with few entries per row, it
+ * multiplies one column after the other instead. A column of y has the same bits in both layouts.
  *
  * Arithmetic: products and sums have y's type (method "definition" of ref: long double). NaN and
  * infinity propagate as in IEEE 754, also if alpha is 0. The complex product is
@@ -204,7 +217,8 @@ typedef struct spmv_plan_info {
     const char *layout;         /* one sentence: how the matrix is stored; "": as given */
     int vectors;                /* as in the options */
     spmv_type value_type;       /* of the matrix's values */
-    int64_t x_stride, y_stride; /* in elements; never 0 */
+    int64_t x_stride, y_stride; /* in elements; never 0, but in an empty vector stored by columns */
+    int x_layout, y_layout;     /* as in the options */
 } spmv_plan_info;
 
 /* Describes a plan.

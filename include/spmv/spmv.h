@@ -7,6 +7,7 @@
  *   io.h              files of matrices and vectors
  *   plan.h            y = alpha op(A) x + beta y: plans, products, the check of a result
  *   spgemm.h          C = A B: products of sparse matrices
+ *   sddmm.h           Y = P o (A B'): sampled products, and the softmax of rows
  *   solvers.h         A x = b by conjugate gradients
  *   preconditioner.h  preconditioners for conjugate gradients
  *   group.h           products and solves on several ranks
@@ -30,6 +31,7 @@
 #include <spmv/plan.h>
 #include <spmv/preconditioner.h>
 #include <spmv/primitives.h>
+#include <spmv/sddmm.h>
 #include <spmv/solvers.h>
 #include <spmv/spgemm.h>
 #include <spmv/types.h>

@@ -38,6 +38,7 @@ enum object_kind {
     KIND_PRECOND,
     KIND_MATRIX,
     KIND_SPGEMM,
+    KIND_SDDMM,
     KIND_BLOCK,
     KIND_DLPACK,
     KIND_GROUP, /* of one rank, as the next two */
@@ -101,6 +102,7 @@ int to_plan(PyObject *from, void *to);
 int to_solver(PyObject *from, void *to);
 int to_matrix_object(PyObject *from, void *to);
 int to_spgemm_plan(PyObject *from, void *to);
+int to_sddmm(PyObject *from, void *to);
 int to_precond_or_none(PyObject *from, void *to);
 int to_group(PyObject *from, void *to);
 int to_group_matrix(PyObject *from, void *to);

@@ -106,6 +106,9 @@ static void destroy(spmv_context *ctx, enum object_kind kind, void *made)
     case KIND_SPGEMM:
         spmv_spgemm_plan_destroy(made);
         break;
+    case KIND_SDDMM:
+        spmv_sddmm_destroy(made);
+        break;
     case KIND_BLOCK:
         spmv_free(ctx, made);
         break;
@@ -344,6 +347,11 @@ int to_matrix_object(PyObject *from, void *to)
 int to_spgemm_plan(PyObject *from, void *to)
 {
     return to_object(from, KIND_SPGEMM, "plan of a product of matrices", to);
+}
+
+int to_sddmm(PyObject *from, void *to)
+{
+    return to_object(from, KIND_SDDMM, "sampled product", to);
 }
 
 int to_group(PyObject *from, void *to)

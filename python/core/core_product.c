@@ -14,20 +14,17 @@ static PyObject *plan_new(PyObject *module, PyObject *arguments)
     spmv_csr a;
     spmv_plan_options o;
     int operation, type;
-    long long x_stride, y_stride;
     PyObject *keep = NULL;
     call_state state;
     spmv_plan *plan = NULL;
     (void)module;
     spmv_plan_options_init(&o, sizeof o);
-    if (!PyArg_ParseTuple(arguments, "O&O&iziiiiLLO", to_context, &c, to_csr, &a, &operation, &o.method, &type,
-                          &o.vectors, &o.update_values, &o.compression, &x_stride, &y_stride, &keep) ||
+    if (!PyArg_ParseTuple(arguments, "O&O&iziiiippO", to_context, &c, to_csr, &a, &operation, &o.method, &type,
+                          &o.vectors, &o.update_values, &o.compression, &o.x_layout, &o.y_layout, &keep) ||
         !context_begin(c, true, &state))
         return NULL;
     o.operation = (spmv_operation)operation;
     o.type = (spmv_type)type;
-    o.x_stride = x_stride;
-    o.y_stride = y_stride;
     if (!context_end(c, state, spmv_plan_create(c->ctx, &a, &o, &plan)))
         return NULL;
     object *made = (object *)object_new(c, KIND_PLAN, plan, keep);
@@ -190,6 +187,58 @@ static PyObject *update_values(PyObject *module, PyObject *arguments)
     return Py_NewRef(Py_None);
 }
 
+static PyObject *sddmm_new(PyObject *module, PyObject *arguments)
+{
+    context *c = NULL;
+    spmv_csr p;
+    spmv_sddmm_options o;
+    int type;
+    PyObject *keep = NULL;
+    call_state state;
+    spmv_sddmm *made = NULL;
+    (void)module;
+    spmv_sddmm_options_init(&o, sizeof o);
+    if (!PyArg_ParseTuple(arguments, "O&O&iiO", to_context, &c, to_csr, &p, &type, &o.vectors, &keep) ||
+        !context_begin(c, true, &state))
+        return NULL;
+    o.type = (spmv_type)type;
+    return context_end(c, state, spmv_sddmm_create(c->ctx, &p, &o, &made)) ? object_new(c, KIND_SDDMM, made, keep)
+                                                                           : NULL;
+}
+
+/* A call on the given stream; NULL: the context's. */
+static PyObject *sddmm_run(object *s, const void *a, const void *b, void *y, void *stream, bool softmax)
+{
+    call_state state;
+    if (!context_begin(s->context, true, &state))
+        return NULL;
+    spmv_status st = stream != NULL ? spmv_context_set_stream(s->context->ctx, stream) : SPMV_OK;
+    if (st == SPMV_OK)
+        st = softmax ? spmv_sddmm_softmax(s->made, a, y) : spmv_sddmm_apply(s->made, a, b, y);
+    return context_end(s->context, state, st) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* sddmm_apply(sddmm, a, b, y, stream), sddmm_softmax(sddmm, x, y, stream): addresses in the context's memory. */
+static PyObject *sddmm_apply(PyObject *module, PyObject *arguments)
+{
+    object *s = NULL;
+    unsigned long long a, b, y, stream;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&KKKK", to_sddmm, &s, &a, &b, &y, &stream))
+        return NULL;
+    return sddmm_run(s, address(a), address(b), address(y), address(stream), false);
+}
+
+static PyObject *sddmm_softmax(PyObject *module, PyObject *arguments)
+{
+    object *s = NULL;
+    unsigned long long x, y, stream;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&KKK", to_sddmm, &s, &x, &y, &stream))
+        return NULL;
+    return sddmm_run(s, address(x), NULL, address(y), address(stream), true);
+}
+
 static PyObject *method_names(PyObject *module, PyObject *arguments)
 {
     const char *backend = NULL, *of = NULL;
@@ -220,5 +269,8 @@ PyMethodDef product_methods[] = {{"plan", plan_new, METH_VARARGS, NULL},
                                  {"multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL, NULL},
                                  {"apply", apply, METH_VARARGS, NULL},
                                  {"update_values", update_values, METH_VARARGS, NULL},
+                                 {"sddmm", sddmm_new, METH_VARARGS, NULL},
+                                 {"sddmm_apply", sddmm_apply, METH_VARARGS, NULL},
+                                 {"sddmm_softmax", sddmm_softmax, METH_VARARGS, NULL},
                                  {"method_names", method_names, METH_VARARGS, NULL},
                                  {NULL, NULL, 0, NULL}};

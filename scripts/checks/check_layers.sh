@@ -103,7 +103,7 @@ check_includes() {
     function layer(path) {
         if (path ~ /^include\/spmv\/device\.cuh$/) return 3
         if (path ~ /^include\/spmv\/(matrix|io)\.h$/) return 4
-        if (path ~ /^include\/spmv\/(plan|operator)\.h$/) return 5
+        if (path ~ /^include\/spmv\/(plan|operator|sddmm)\.h$/) return 5
         if (path ~ /^include\/spmv\/(spgemm|multiply)\.h$/) return 6
         if (path ~ /^include\/spmv\/(solvers|preconditioner)\.h$/) return 7
         if (path ~ /^include\/spmv\/(group|spmv)\.h$/) return 8

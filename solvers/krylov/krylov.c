@@ -34,6 +34,9 @@ spmv_status krylov_check_plan(const char *call, const spmv_plan *plan, const spm
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "%s: several right-hand sides at once are not supported with type %s", call,
                             spmv_type_name(info->type));
+    if (info->vectors > 1 && (info->x_layout != SPMV_LAYOUT_ROWS || info->y_layout != SPMV_LAYOUT_ROWS))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the plan has %d vectors stored by columns, not by rows",
+                            call, info->vectors);
     if (info->x_stride != info->vectors || info->y_stride != info->vectors)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "%s: the plan has %d vectors with strides %lld and %lld; strides are not supported", call,

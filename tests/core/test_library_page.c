@@ -105,6 +105,20 @@ static void several_vectors(void **state)
     support_free_in(ctx, device_y, device_x);
 }
 
+static void sampled_products(void **state)
+{
+    const float a[] = {1, 0, 0, 1, 0, 0}, b[] = {3, 0, 0, 5, 3, 2}, expected[] = {0.5F, 0.5F, 1, 0.5F, 0.5F};
+    spmv_context *const ctx = *state;
+    const spmv_csr p = support_csr(3, 3, row_ptr, col, NULL);
+    float y[5];
+    void *const device_a = support_upload(ctx, a, sizeof a), *const device_b = support_upload(ctx, b, sizeof b);
+    void *const device_y = support_upload(ctx, expected, sizeof expected);
+    assert_ok(ctx, attention(ctx, &p, 2, device_a, device_b, device_y));
+    assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
+    assert_memory_equal(y, expected, sizeof y);
+    support_free_in(ctx, device_y, device_b, device_a);
+}
+
 static void checks(void **state)
 {
     (void)state;
@@ -193,9 +207,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         with_context(files),           cmocka_unit_test(arrays_on_the_cpu),
         with_context(arrays_on_a_gpu), with_context(new_values),
-        with_context(several_vectors), cmocka_unit_test(checks),
-        with_context(solves),          cmocka_unit_test(events),
-        cmocka_unit_test(readme),
+        with_context(several_vectors), with_context(sampled_products),
+        cmocka_unit_test(checks),      with_context(solves),
+        cmocka_unit_test(events),      cmocka_unit_test(readme),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -18,6 +18,7 @@ enum { N = 4 };
 static spmv_context *ctx;
 static spmv_plan *plan;
 static spmv_spgemm_plan *squared; /* of csr with itself */
+static spmv_sddmm *sampled;       /* with one column */
 static spmv_preconditioner *jacobi, *renewed;
 static spmv_solver *solver;
 static spmv_context *reference;
@@ -158,6 +159,9 @@ CALL(spgemm_plan_create, C, arg(1, &csr), arg(2, &csr), arg(4, NULL), arg(3, &ma
 CALL(spgemm_describe, arg(0, squared), arg(1, host), sizeof(size_t))
 CALL(spgemm_values, arg(0, squared), arg(1, x), arg(2, y), arg(3, z))
 CALL(spgemm, C, arg(1, &csr), arg(2, &csr), arg(4, NULL), arg(3, &made))
+CALL(sddmm_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
+CALL(sddmm_apply, arg(0, sampled), arg(1, x), arg(2, x), arg(3, y))
+CALL(sddmm_softmax, arg(0, sampled), arg(1, y), arg(2, z))
 CALL(spgemm_triple, C, arg(1, &csr), arg(2, &csr), arg(3, &csr), arg(5, NULL), arg(4, &made))
 
 CALL(plan_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
@@ -320,6 +324,9 @@ static const struct function functions[] = {
     ROW(spgemm_describe, 2, 0),
     ROW(spgemm_values, 4, 0),
     ROW(spgemm, 4, 1),
+    ROW(sddmm_create, 3, 1),
+    ROW(sddmm_apply, 4, 0),
+    ROW(sddmm_softmax, 3, 0),
     ROW(spgemm_triple, 5, 1),
     ROW(plan_create, 3, 1),
     ROW(plan_update_values, 2, 0),
@@ -429,6 +436,8 @@ static void release_made(const char *name)
         spmv_matrix_destroy(made);
     else if (strcmp(name, "spmv_spgemm_plan_create") == 0)
         spmv_spgemm_plan_destroy(made);
+    else if (strcmp(name, "spmv_sddmm_create") == 0)
+        spmv_sddmm_destroy(made);
     else if (strstr(name, "plan_create"))
         spmv_plan_destroy(made);
     else if (strstr(name, "preconditioner"))
@@ -504,6 +513,7 @@ static void check_options(void)
     spmv_generate_options_init(NULL, sizeof(spmv_generate_options));
     spmv_plan_options_init(NULL, sizeof(spmv_plan_options));
     spmv_spgemm_options_init(NULL, sizeof(spmv_spgemm_options));
+    spmv_sddmm_options_init(NULL, sizeof(spmv_sddmm_options));
     spmv_epilogue_init(NULL, sizeof(spmv_epilogue));
     spmv_preconditioner_options_init(NULL, sizeof(spmv_preconditioner_options));
     spmv_pieces_options_init(NULL, sizeof(spmv_pieces_options));
@@ -568,6 +578,8 @@ static void check_objects(void)
     spmv_matrix_destroy(NULL);
     spmv_plan_destroy(NULL);
     spmv_spgemm_plan_destroy(NULL);
+    spmv_sddmm_destroy(NULL);
+    assert_true(spmv_sddmm_bytes(NULL) == 0);
     spmv_spgemm_pattern(NULL, NULL);
     spmv_spgemm_pattern(NULL, &product_view);
     assert_true(product_view.rows == 0 && product_view.row_ptr == NULL && product_view.col == NULL);
@@ -674,6 +686,7 @@ static const struct {
     {"spmv_generate_options_init", 1, check_options},
     {"spmv_plan_options_init", 1, check_options},
     {"spmv_spgemm_options_init", 1, check_options},
+    {"spmv_sddmm_options_init", 1, check_options},
     {"spmv_epilogue_init", 1, check_options},
     {"spmv_preconditioner_options_init", 1, check_options},
     {"spmv_pieces_options_init", 1, check_options},
@@ -715,6 +728,8 @@ static const struct {
     {"spmv_spec_form", 1, check_objects},
     {"spmv_plan_destroy", 1, check_objects},
     {"spmv_spgemm_plan_destroy", 1, check_objects},
+    {"spmv_sddmm_destroy", 1, check_objects},
+    {"spmv_sddmm_bytes", 1, check_objects},
     {"spmv_spgemm_pattern", 2, check_objects},
     {"spmv_plan_context", 1, check_objects},
     {"spmv_plan_passed_over", 2, check_objects},
@@ -961,6 +976,7 @@ static int begin(void **state)
     options.update_values = 1;
     assert_ok(ctx, spmv_plan_create(ctx, &csr, &options, &plan));
     assert_ok(ctx, spmv_spgemm_plan_create(ctx, &csr, &csr, NULL, &squared));
+    assert_ok(ctx, spmv_sddmm_create(ctx, &csr, NULL, &sampled));
     assert_ok(ctx, spmv_preconditioner_create(ctx, "jacobi", &csr, NULL, &jacobi));
     spmv_preconditioner_options renewing;
     spmv_preconditioner_options_init(&renewing, sizeof renewing);
@@ -991,6 +1007,7 @@ static int end(void **state)
     spmv_solver_destroy(solver);
     spmv_plan_destroy(plan);
     spmv_spgemm_plan_destroy(squared);
+    spmv_sddmm_destroy(sampled);
     spmv_context_destroy(ctx);
     remove(file);
     remove(vector_file);

@@ -146,6 +146,8 @@ static spmv_status make_context(spmv_context *ctx, const spmv_csr *a, const unio
     X(plan, make_plan, compression, int, -2, 3, -1, 0)                                                                 \
     X(plan, make_plan, x_stride, int64_t, -1, NAN, 0, 4)                                                               \
     X(plan, make_plan, y_stride, int64_t, -1, NAN, 0, 4)                                                               \
+    X(plan, make_plan, x_layout, int, -1, 2, 0, 1)                                                                     \
+    X(plan, make_plan, y_layout, int, -1, 2, 0, 1)                                                                     \
     X(spgemm, make_product, max_bytes, int64_t, -1, NAN, 0, 9e15)                                                      \
     X(generate, make_matrix, max_bytes, int64_t, -1, NAN, 0, 9e15)                                                     \
     X(generate, make_matrix, part, int, -1, 1, 0, 0)                                                                   \

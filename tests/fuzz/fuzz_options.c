@@ -123,7 +123,7 @@ static void take_options(struct input *in, spmv_solver_options *o, spmv_precondi
     o->precond_options = p;
 }
 
-/* A plan of the caller, with any strides. */
+/* A plan of the caller, with any strides and layouts. */
 static spmv_plan *take_plan(struct input *in, spmv_context *ctx, const spmv_csr *a)
 {
     spmv_plan_options o;
@@ -136,6 +136,8 @@ static spmv_plan *take_plan(struct input *in, spmv_context *ctx, const spmv_csr 
     o.x_stride = next(in) % 2 == 0 ? 0 : integer(in, 0);
     o.y_stride = next(in) % 2 == 0 ? 0 : integer(in, 0);
     o.update_values = integer(in, 0);
+    o.x_layout = next(in) % 4 == 0 ? integer(in, 0) : 0;
+    o.y_layout = next(in) % 4 == 0 ? integer(in, 0) : 0;
     const spmv_status st = spmv_plan_create(ctx, a, &o, &plan);
     require((st == SPMV_OK) == (plan != NULL) && (st == SPMV_OK || spmv_last_error(ctx)[0] != '\0'), "a plan",
             spmv_status_name(st));

@@ -388,10 +388,29 @@ class Bench(unittest.TestCase):
         self.assertTrue(columns < json.loads(done.stdout)["result"]["run_bytes"] < most)
         self.fails(4, "has 81 columns, the second one 4 rows", "--op", "spgemm", "poisson2d:9", "--right",
                    "poisson2d:2", "--peers", "none")
-        self.fails(1, "--vectors is for --op spmm", "--op", "scan", "--vectors", "2")
-        self.fails(1, "--vectors is for --op spmm", "--op", "spmv-dot", "--vectors", "2", "poisson2d:9")
+        self.fails(1, "--vectors is for --op spmm and sddmm", "--op", "scan", "--vectors", "2")
+        self.fails(1, "--vectors is for --op spmm and sddmm", "--op", "spmv-dot", "--vectors", "2", "poisson2d:9")
         self.fails(1, "--vectors 0", "--vectors", "0", "poisson2d:9")
+        self.fails(1, "--layout is for --op spmm", "--layout", "columns", "poisson2d:9")
         self.fails(4, "real types", "--op", "spmv-dot", "--type", "c64", "poisson2d:9")
+
+    def test_several_widths(self):
+        many = ["--vectors", "2,17", "poisson2d:9", "uniform:30,40,5", "--layout", "columns"]
+        results = [json.loads(line) for line in self.ok(*many, "--peers", "none", "--json").stdout.splitlines()]
+        self.assertEqual([r["matrix"]["name"] for r in results],
+                         ["poisson2d:9, 2 vectors", "poisson2d:9, 17 vectors", "uniform:30,40,5, 2 vectors",
+                          "uniform:30,40,5, 17 vectors"])
+        self.assertTrue(all(r["verify"]["passed"] for r in results))
+        done = self.fails(9, "CHECK FAILED", *many, "--peers", "none", env={"SPMV_TEST_PLANT_ERROR": "0"})
+        self.assertEqual(done.stderr.count("CHECK FAILED"), 4)
+        done = self.ok("--op", "sddmm", "--vectors", "3,20", "uniform:30,40,5", "--peers", "none", "--json")
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([r["matrix"]["name"][-10:] for r in results], [" 3 vectors", "20 vectors"])
+        self.assertTrue(all(r["verify"]["passed"] and r["result"]["op"] == "sddmm" for r in results))
+        self.fails(9, "CHECK FAILED", "--op", "sddmm", "uniform:30,40,5", env={"SPMV_TEST_PLANT_ERROR": "0"})
+        self.fails(1, "--vectors : must be an integer", "--vectors", "2,", "poisson2d:9")
+        self.fails(1, "--vectors x: must be an integer", "--vectors", "2,x", "poisson2d:9")
+        self.fails(1, "at most 8 numbers", "--vectors", "1,2,3,4,5,6,7,8,9", "poisson2d:9")
 
     def test_wrong_results_are_told(self):
         planted = {"SPMV_TEST_PLANT_ERROR": "0"}

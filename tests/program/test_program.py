@@ -1662,6 +1662,7 @@ class SolveSeveral(Case):
         self.fails(4, "solve", self.spec, self.path, "--inner", says=["--inner", "one right-hand side", "4"])
         self.fails(1, "solve", self.spec, self.path, "--vectors", "4", says=["--vectors", "cannot be used with b"])
         self.fails(1, "solve", self.spec, "--vectors", "0", says="--vectors")
+        self.fails(1, "solve", self.spec, "--vectors", "2,3", says="one number of right-hand sides")
         three = self.write("three.txt", self.lines(self.x[:3]))
         self.fails(4, "solve", self.spec, self.path, "--x0", three, says=["three.txt has 3 vectors, x0 needs 4"])
         self.fails(4, "solve", self.spec, "--vectors", "2", "--x0", three, says=["three.txt has 3 vectors, x0 needs 2"])

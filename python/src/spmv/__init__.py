@@ -34,6 +34,7 @@ from ._primitives import (
     segmented_scan,
     sort,
 )
+from ._sddmm import SDDMM
 from ._solve import Result, Solver, cg, solve
 from ._spgemm import MultiplyPlan, SpgemmPlan, multiply, multiply_triple, spgemm, spgemm_triple
 from ._version import __version__
@@ -47,6 +48,7 @@ __all__ = [
     "MultiplyPlan",
     "Plan",
     "Result",
+    "SDDMM",
     "Solver",
     "SpgemmPlan",
     "__version__",

@@ -395,19 +395,33 @@ def direct(kind: type) -> Any:
     return found
 
 
-def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context) -> View:
-    """A new array of the kind and on the device of like."""
+def by_columns(v: View) -> bool:
+    """Whether a matrix of NumPy, CuPy or PyTorch lies in memory column by column, and not row by row."""
+    array = v.array
+    if len(v.shape) != 2 or v.contiguous:
+        return False
+    if isinstance(array, np.ndarray):
+        return array.flags.f_contiguous and array.flags.aligned
+    if v.kind == "torch":
+        return array.T.is_contiguous() and not (array.is_conj() or array.is_neg())
+    return v.kind == "cupy" and array.flags.f_contiguous
+
+
+def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context, columns: bool = False) -> View:
+    """A new array of the kind and on the device of like. columns: a matrix that lies column by column (by_columns)."""
+    order = "F" if columns else "C"
     if like.kind == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(context.number):
-            return view(cupy.empty(shape, dtype), "out")
+            return view(cupy.empty(shape, dtype, order), "out")
     if like.kind == "torch":
         torch = sys.modules["torch"]
-        return view(torch.empty(shape, dtype=getattr(torch, dtype.name), device=like.array.device), "out")
+        made = torch.empty(shape[::-1] if columns else shape, dtype=getattr(torch, dtype.name), device=like.array.device)
+        return view(made.T if columns else made, "out")
     if like.kind == "jax":
         return Memory(context, shape, dtype).view()
     if like.on_host:
-        return _of_numpy(np.empty(shape, dtype))
+        return _of_numpy(np.empty(shape, dtype, order))
     return Memory(context, shape, dtype).view()
 
 
@@ -518,10 +532,11 @@ def number(value: Any, name: str) -> float:
     return real
 
 
-def taken(array: Any, name: str, dtype: np.dtype, context: Context) -> tuple[View, View]:
+def taken(array: Any, name: str, dtype: np.dtype, context: Context, columns: bool = False) -> tuple[View, View]:
     """An input array as the library reads it on the context, and the view of the caller's array.
 
-    Both are the same view, unless the array had to be converted, made contiguous or uploaded.
+    Both are the same view, unless the array had to be converted, made contiguous or uploaded. columns: a
+    matrix that lies column by column (by_columns) stays so, unless its type is another one.
     """
     given = view(array, name, context)
     v = given
@@ -529,7 +544,7 @@ def taken(array: Any, name: str, dtype: np.dtype, context: Context) -> tuple[Vie
         if not (np.can_cast(v.dtype, dtype, "safe") and v.dtype.kind in "biufc"):
             raise TypeError(f"{name} has the type {v.dtype}, {dtype} is needed: convert it, or choose dtype=")
         v = _converted(v, dtype, name)
-    if not v.contiguous:
+    if not v.contiguous and not (columns and by_columns(v)):
         v = _converted(v, dtype, name)
     return on_device(v, name, context), given
 
@@ -566,8 +581,10 @@ def on_device(v: View, name: str, context: Context) -> View:
     raise ValueError(f"{name} is on the device {v.device}, the plan or function works on {context.device}")
 
 
-def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, like: View, context: Context) -> View:
-    """The view of the caller's out, checked."""
+def check_out(
+    out: Any, shape: tuple[int, ...], dtype: np.dtype, like: View, context: Context, columns: bool = False
+) -> View:
+    """The view of the caller's out, checked. columns: a matrix may lie column by column (by_columns)."""
     if kind_of(out) == "jax":
         raise TypeError("out must not be an array of JAX, which are constant")
     if not isinstance(out, np.ndarray) and kind_of(out) == "other" and not hasattr(out, "__dlpack__"):
@@ -582,8 +599,8 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, like: View, con
         raise TypeError(f"out has the type {v.dtype}, {dtype} is needed")
     if isinstance(out, np.ndarray) and not out.flags.aligned:
         raise ValueError("out is not aligned: its address is not a multiple of the size of an element")
-    if not v.contiguous:
-        raise ValueError("out is not contiguous in C order")
+    if not v.contiguous and not (columns and by_columns(v)):
+        raise ValueError("out is not contiguous" + (" in C or Fortran order" if columns else " in C order"))
     if not v.writable:
         raise ValueError("out is read-only")
     if v.device != like.device:

@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import View, check_out, copied, direct, empty, finished, on_device, overlap, taken, view, whole
+from ._arrays import (
+    View,
+    by_columns,
+    check_out,
+    copied,
+    direct,
+    empty,
+    finished,
+    on_device,
+    overlap,
+    taken,
+    view,
+    whole,
+)
 from ._context import CODES, Context, context_of
 from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take
 
@@ -44,8 +57,8 @@ _ndarray = np.ndarray
 _empty = np.empty
 _multiply = _core.multiply
 
-# Entries per row up to which reading the matrix again costs less than copying a vector to C order.
-_FEW = 8
+# Whether x and y lie column by column.
+_ROWS = (False, False)
 
 _OPERATIONS = {False: 0, True: 1, "N": 0, "T": 1, "H": 2}
 
@@ -111,14 +124,14 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             raise ValueError(f'transpose is {transpose!r}, not True, False, "N", "T" or "H"')
         vectors = whole(vectors, "vectors", 1)
         matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
-        self._open(matrix, vector_type, context, _OPERATIONS[transpose], vectors, method, copy, None)
+        self._open(matrix, vector_type, context, _OPERATIONS[transpose], vectors, method, copy, None, _ROWS)
 
     @classmethod
-    def _of(cls, other: Plan, operation: int, vectors: int) -> Plan:
+    def _of(cls, other: Plan, operation: int, vectors: int, columns: tuple[bool, bool]) -> Plan:
         """Another plan for the same matrix."""
         self = cls.__new__(cls)
         method = other._method if operation == other._operation and vectors == other._vectors else "auto"
-        self._open(other._matrix, other._dtype, other._context, operation, vectors, method, other._copy, other)
+        self._open(other._matrix, other._dtype, other._context, operation, vectors, method, other._copy, other, columns)
         return self
 
     def _open(
@@ -131,11 +144,12 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         method: str,
         copy: bool,
         parent: Plan | None,
+        columns: tuple[bool, bool],
     ) -> None:
         rows, cols = matrix.shape if operation == 0 else matrix.shape[::-1]
         super().__init__(dtype, (rows, cols))
         self._matrix, self._dtype, self._context, self._copy = matrix, dtype, context, copy
-        self._operation, self._vectors, self._method = operation, vectors, method
+        self._operation, self._vectors, self._method, self._columns = operation, vectors, method, columns
         self._values: View = parent._values if parent is not None else matrix.data
         self._others: dict[Any, Plan] = {}
         # On a GPU from the start: graphs that captured products must not lose their plan.
@@ -163,8 +177,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             self._vectors,
             int(self._updates and m.nnz > 0),
             -1,
-            0,
-            0,
+            *self._columns,
             keep,
         )
 
@@ -191,12 +204,12 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         ----------
         x : array
             One vector, or a matrix whose columns are vectors. An array of NumPy, CuPy, PyTorch or
-            JAX is not copied if it has the type of the plan and is contiguous in C order. A matrix of
-            NumPy in Fortran order is not copied either if A has few entries; the result is then in
-            Fortran order. On a GPU the work is queued on the current stream of x's library.
+            JAX is not copied if it has the type of the plan and is contiguous in C order, nor a matrix
+            of NumPy, CuPy or PyTorch in Fortran order. On a GPU the work is queued on the current
+            stream of x's library.
         out : array, optional
-            Receives the result, which is also returned. It must not overlap x. Default: a new array
-            of the kind of x.
+            Receives the result, which is also returned, in C or Fortran order. It must not overlap x.
+            Default: a new array of the kind and in the order of x.
         alpha, beta : number, optional
             Default 1 and 0. With beta, out is also read.
 
@@ -245,15 +258,16 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             raise ValueError("beta needs out")
         if vectors == 0:
             return finished(empty(given, shape, self._dtype, context), given)
-        if out is None and self._takes_columns(given):
-            return self._columns(given.array, alpha)
-        source, given = taken(given, "x", self._dtype, context)
-        result = empty(given, shape, self._dtype, context) if out is None else check_out(
-            out, shape, self._dtype, given, context
+        source, given = taken(given, "x", self._dtype, context, columns=True)
+        x_columns = given.dtype == self._dtype and by_columns(given)
+        result = empty(given, shape, self._dtype, context, x_columns) if out is None else check_out(
+            out, shape, self._dtype, given, context, columns=True
         )
+        columns = x_columns, by_columns(result)
         if overlap(source, result):
             raise ValueError("x and out overlap")
-        plan = self if vectors == self._vectors else self._with(self._operation, vectors)
+        same = vectors == self._vectors and columns == self._columns
+        plan = self if same else self._with(self._operation, vectors, columns)
         target = result
         if context.is_cuda and result.on_host:
             target = on_device(result, "out", context)  # uploads it, for beta
@@ -263,38 +277,12 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             _core.download(context._handle, target.address, _writable(result))
         return finished(result, given) if out is None else out
 
-    def _takes_columns(self, x: View) -> bool:
-        """Whether the columns of x, in Fortran order, are multiplied one by one.
-
-        x would be copied to C order otherwise, which takes longer than to read a matrix of few entries
-        for each column.
-        """
-        array = x.array
-        return (
-            self._on_host
-            and isinstance(array, _ndarray)
-            and array.ndim == 2
-            and array.flags.f_contiguous
-            and not array.flags.c_contiguous
-            and array.flags.aligned
-            and array.dtype == self._dtype
-            and self.nnz <= _FEW * max(self.shape)
-        )
-
-    def _columns(self, x: np.ndarray, alpha: Any) -> np.ndarray:
-        """The products with the columns of x, in Fortran order too."""
-        single = self if self._vectors == 1 else self._with(self._operation, 1)
-        y = _empty((x.shape[1], self.shape[0]), self._dtype)
-        for column, result in zip(x.T, y):
-            _multiply(single._handle, column, result, alpha, None)
-        return y.T
-
-    def _with(self, operation: int, vectors: int) -> Plan:
-        """The plan for another operation or number of vectors; the last one of each is kept."""
-        key = (operation, vectors > 1)
+    def _with(self, operation: int, vectors: int, columns: tuple[bool, bool] = _ROWS) -> Plan:
+        """The plan for another operation, number of vectors or order; the last one of each is kept."""
+        key = (operation, vectors > 1, columns)
         other = self._others.get(key)
         if other is None or other._vectors != vectors:
-            other = Plan._of(self, operation, vectors)
+            other = Plan._of(self, operation, vectors, columns)
             self._others[key] = other
         return other
 
@@ -451,7 +439,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
 
 def _writable(v: View) -> Any:
     array = v.array if isinstance(v.array, np.ndarray) else v.array.numpy()
-    return array.reshape(-1).view(np.uint8)
+    return (array.T if by_columns(v) else array).reshape(-1).view(np.uint8)
 
 
 def _on_host(v: View, values: Any) -> View:
