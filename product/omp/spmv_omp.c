@@ -115,7 +115,7 @@ static void fill_loop(const spmv_plan *plan, const struct plan_product *product,
     const bool pattern = plan->a.val == NULL;
     fill_source[plan->types](plan, product, loop->source);
     loop->tiles = tiles;
-    loop->function = tiles->columns ? columns_function(plan->types, tiles->avx2, pattern)
+    loop->function = tiles->columns ? columns_function(plan->types)
                                     : vector_function(plan->types, tiles->avx2, pattern,
                                                       streams(plan, product) && product->epilogue == NULL);
 }

@@ -141,6 +141,7 @@ struct omp_tiles {
     bool avx2;           /* use 32-byte vectors */
     bool stream;         /* write y with streaming stores */
     bool columns;        /* use the products of spmv_omp_columns.c */
+    int first_step;      /* of COLUMNS_STEPS, for this processor */
 };
 
 /* The rows that a tile finishes alone. */

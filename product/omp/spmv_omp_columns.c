@@ -1,20 +1,25 @@
-/* Method "tiles" of the backend omp for several vectors, and for complex types: the product of a
- * tile. Each entry of the matrix is multiplied by all columns of x, in vectors of the processor,
- * before the next entry is read.
+/* Method "tiles" of the backend omp for several vectors, and for complex types: the product of a tile. Each entry of
+ * the matrix is multiplied by many columns of x, whose sums are in vectors of the processor, before the next entry is
+ * read.
  *
- * A column is summed in the order of SERIAL and LANES (spmv_omp_variants.h), so it has the bits of
- * a product of one vector. Columns are processed 16, 8, 4, 2 and 1 at a time, which are constants
- * for the compiler. Each time after the first reads the tile's entries from a cache.
+ * A column is summed in the order of SERIAL and LANES (spmv_omp_variants.h), so it has the bits of a product of one
+ * vector, whatever the number of columns, the instruction set and the columns beside it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "product/omp/spmv_omp_variants.h"
 
-enum { MOST_COLUMNS = 16 };
+enum { MOST_PACKS = 8 };
 
-/* The distance in entries of the prefetch of x, where a row of x is longer than one pack. */
-enum { AHEAD = 16 };
+/* The distance in entries of the prefetch of x: AHEAD_BYTES, where a step takes so many bytes of a row of x, within
+ * limits. A multiple of LANES, so that a sum of every LANES-th entry prefetches its own. */
+enum { AHEAD_BYTES = 4096, LEAST_AHEAD = 16, MOST_AHEAD = 64 };
+
+static ALWAYS_INLINE int64_t entries_ahead(size_t bytes)
+{
+    return max_i64(LEAST_AHEAD, min_i64(MOST_AHEAD, AHEAD_BYTES / (int64_t)bytes));
+}
 
 static ALWAYS_INLINE void prefetch_row(const void *from, size_t bytes)
 {
@@ -28,10 +33,21 @@ static ALWAYS_INLINE void prefetch_row(const void *from, size_t bytes)
 #define TEMPLATE "product/omp/spmv_omp_columns.h"
 #include "product/each_plan_type.h"
 
-tile_function *columns_function(enum plan_types types, bool avx2, bool pattern)
+tile_function *columns_function(enum plan_types types)
 {
-#define ROW(name, STORED, SUMS) [PLAN_##name] = variants_##name,
-    static tile_function *const(*const variants[])[2] = {PLAN_TYPES_LIST(ROW)};
+#define ROW(name, STORED, SUMS) [PLAN_##name] = tile_##name,
+    static tile_function *const tile[] = {PLAN_TYPES_LIST(ROW)};
 #undef ROW
-    return variants[types][avx2][pattern];
+    return tile[types];
+}
+
+int columns_first_step(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f"))
+        return 0;
+    if (__builtin_cpu_supports("avx2"))
+        return STEPS_OF_SET;
+#endif
+    return BASELINE_STEP;
 }

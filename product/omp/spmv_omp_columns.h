@@ -1,127 +1,99 @@
-/* The product of a tile for several vectors or complex numbers, included once for each pair of
- * types (each_plan_type.h). `width`, the number of columns computed at once, is a constant after
- * inlining.
+/* The product of a tile for several vectors or complex numbers, included once for each pair of types
+ * (each_plan_type.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-#define PACK_PARTS 4
-#define PACKED(name) TYPED(name)
+/* The value of entry k is val[k & mask]: mask is 0 for a pattern of reals, whose values are all 1. */
+struct TYPED(values) {
+    const STORED *val;
+    int64_t mask;
+};
+
+static ALWAYS_INLINE struct TYPED(values) TYPED(values_of)(const struct TYPED(source) * source)
+{
+#if IS_COMPLEX
+    static const STORED one = {1, 0};
+#else
+    static const STORED one = 1;
+#endif
+    return source->val != NULL ? (struct TYPED(values)){source->val, -1} : (struct TYPED(values)){&one, 0};
+}
+
+#define PACKED(name) PACKED_NAME(name, PACK_PARTS)
+#define PACKED_NAME(name, parts) PACKED_NAME_(name, parts)
+#define PACKED_NAME_(name, parts) TYPED(name##_##parts)
+#if !IS_COMPLEX
+#define PACK_PARTS 1
 #include "product/omp/spmv_omp_packs.h"
 #undef PACK_PARTS
-#undef PACKED
-#if !IS_COMPLEX
+#endif
 #define PACK_PARTS 2
-#define PACKED(name) TYPED(half_##name)
+#include "product/omp/spmv_omp_packs.h"
+#undef PACK_PARTS
+#define PACK_PARTS 4
+#include "product/omp/spmv_omp_packs.h"
+#undef PACK_PARTS
+#define PACK_PARTS 8
+#include "product/omp/spmv_omp_packs.h"
+#undef PACK_PARTS
+#define PACK_PARTS 16
 #include "product/omp/spmv_omp_packs.h"
 #undef PACK_PARTS
 #undef PACKED
-#endif
+#undef PACKED_NAME
+#undef PACKED_NAME_
 
-/* The sum of entries begin ... end - 1 for one column. */
-static ALWAYS_INLINE T TYPED(sum_one)(const struct TYPED(source) * source, bool pattern, const T *x, int64_t begin,
-                                      int64_t end)
+/* One tile for the columns of `packs` packs of so many bytes, from `first` on. */
+static ALWAYS_INLINE void TYPED(some)(int64_t t, const struct TYPED(source) * source, int first, int bytes, int packs)
 {
-    const STORED *val = source->val;
-    const int32_t *col = source->col;
-    const int64_t stride = source->x_stride;
-    T s[LANES] = {0}, rest = {0};
-    int64_t k = begin;
-    if (end - begin > SERIAL)
-        for (; k + LANES <= end; k += LANES)
-            for (int i = 0; i < LANES; i++) {
-                const T xs = x[col[k + i] * stride];
-                s[i] = TYPED(plus)(s[i], pattern ? xs : TYPED(times)(val[k + i], xs));
-            }
-    for (; k < end; k++) {
-        const T xs = x[col[k] * stride];
-        rest = TYPED(plus)(rest, pattern ? xs : TYPED(times)(val[k], xs));
-    }
-    return end - begin <= SERIAL ? rest : TYPED(plus)(TYPED(tree)(s), rest);
-}
-
-/* The same for `width` columns. */
-static ALWAYS_INLINE void TYPED(sum)(const struct TYPED(source) * source, bool pattern, const T *x, int64_t begin,
-                                     int64_t end, int width, T *sums)
-{
-    if (width >= TYPED(COLUMNS))
-        TYPED(sum_packs)(source, pattern, x, begin, end, width / TYPED(COLUMNS), sums);
+    switch (bytes / (int)sizeof(PART)) {
 #if !IS_COMPLEX
-    else if (width == TYPED(half_COLUMNS))
-        TYPED(half_sum_packs)(source, pattern, x, begin, end, 1, sums);
+    case 1:
+        TYPED(columns_1)(t, source, first, packs);
+        break;
 #endif
-    else
-        sums[0] = TYPED(sum_one)(source, pattern, x, begin, end);
-}
-
-/* One tile for `width` columns from `first` on. Rows that begin and end in the tile go to y. The
- * end of a row that began before goes to head, the start of a row that ends later to tail, one sum
- * for each column. */
-static ALWAYS_INLINE void TYPED(some)(int64_t t, const struct TYPED(source) * source, bool pattern, int first,
-                                      int width)
-{
-    const struct TYPED(source) s = *source; /* a local copy, which no store to y can change */
-    const struct omp_tiles *tiles = s.tiles;
-    const struct tile *tile = &tiles->tile[t];
-    const struct position from = tile->begin, to = tile[1].begin;
-    T *head = (T *)tiles->head + t * s.vectors + first, *tail = (T *)tiles->tail + t * s.vectors + first;
-    int64_t begin = from.k;
-    for (int64_t row = from.row; row <= to.row; row++) {
-        const bool ends_later = row == to.row;
-        const int64_t end = ends_later ? to.k : offset_at(s.a->row_ptr, s.a->row_ptr_bits, row + 1);
-        T sums[MOST_COLUMNS];
-        TYPED(sum)(&s, pattern, s.x + first, begin, end, width, sums);
-        if (ends_later || (row == from.row && tile->begun)) {
-            memcpy(ends_later ? tail : head, sums, (size_t)width * sizeof *sums);
-        } else {
-            T *y = s.y + row * s.y_stride + first;
-            for (int v = 0; v < width; v++)
-                y[v] = TYPED(scaled)(s.f, sums[v], &y[v]);
-        }
-        begin = end;
+    case 2:
+        TYPED(columns_2)(t, source, first, packs);
+        break;
+    case 4:
+        TYPED(columns_4)(t, source, first, packs);
+        break;
+    case 8:
+        TYPED(columns_8)(t, source, first, packs);
+        break;
+    case 16:
+        TYPED(columns_16)(t, source, first, packs);
+        break;
     }
 }
 
-/* All columns, then the epilogue of the tile's own rows. Where there are more than MOST_COLUMNS,
- * the next ones read the tile's entries from the second-level cache. */
-static ALWAYS_INLINE void TYPED(tile)(int64_t t, const struct TYPED(source) * s, bool pattern)
+#define STEP_FUNCTION(target, bytes, packs)                                                                            \
+    static NOINLINE target void TYPED(columns_##bytes##_##packs)(int64_t t, const void *source, int first)             \
+    {                                                                                                                  \
+        TYPED(some)(t, source, first, bytes, packs);                                                                   \
+    }
+COLUMNS_STEPS(STEP_FUNCTION)
+
+/* All columns, in steps from the left, then the epilogue of the tile's own rows. The second step and those after it
+ * read the tile's entries from the second-level cache. */
+static void TYPED(tile)(const struct omp_tiles *tiles, int64_t t, const void *source)
 {
-    for (int first = 0; first < s->vectors;) {
-        const int left = s->vectors - first;
-        if (left >= 16) {
-            TYPED(some)(t, s, pattern, first, 16);
-            first += 16;
-        } else if (left >= 8) {
-            TYPED(some)(t, s, pattern, first, 8);
-            first += 8;
-        } else if (left >= 4) {
-            TYPED(some)(t, s, pattern, first, 4);
-            first += 4;
-        } else if (left >= 2) {
-            TYPED(some)(t, s, pattern, first, 2);
-            first += 2;
-        } else {
-            TYPED(some)(t, s, pattern, first, 1);
-            first += 1;
-        }
+#define STEP(target, bytes, packs) {bytes * packs / (int)sizeof(T), TYPED(columns_##bytes##_##packs)},
+    static const struct {
+        int columns;
+        void (*some)(int64_t t, const void *source, int first);
+    } steps[] = {COLUMNS_STEPS(STEP)};
+#undef STEP
+    const struct TYPED(source) *s = source;
+    int step = tiles->first_step;
+    for (int first = 0; first < s->vectors; first += steps[step].columns) {
+        while (steps[step].columns > s->vectors - first)
+            step++;
+        steps[step].some(t, source, first);
     }
     if (s->epilogue != NULL) {
-        const struct own_rows rows = own_rows_of(&s->tiles->tile[t]);
-        ((T *)s->tiles->dots)[t] = TYPED(epilogue)(s->epilogue, s->y, s->y + rows.first, rows.first, rows.last);
+        const struct own_rows rows = own_rows_of(&tiles->tile[t]);
+        ((T *)tiles->dots)[t] = TYPED(epilogue)(s->epilogue, s->y, s->y + rows.first, rows.first, rows.last);
     }
 }
-
-/* The variants. */
-#define VARIANT_FUNCTION(name, target, avx2, pattern)                                                                  \
-    static target void TYPED(name)(const struct omp_tiles *tiles, int64_t t, const void *source)                       \
-    {                                                                                                                  \
-        (void)tiles;                                                                                                   \
-        TYPED(tile)(t, source, pattern);                                                                               \
-    }
-
-COLUMNS_VARIANTS(VARIANT_FUNCTION)
-
-#define ENTRY(name, target, avx2, pattern) [avx2][pattern] = TYPED(name),
-static tile_function *const TYPED(variants)[2][2] = {COLUMNS_VARIANTS(ENTRY)};
-
-#undef VARIANT_FUNCTION
-#undef ENTRY
+#undef STEP_FUNCTION

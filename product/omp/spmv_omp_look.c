@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/threads.h"
-#include "product/omp/spmv_omp.h"
+#include "product/omp/spmv_omp_variants.h"
 
 /* The least number of tiles of one vector that are worth a team: a single thread takes some 50 microseconds. The team
  * has all threads, since another size than that of the loop before costs far more (core/threads.h). */
@@ -582,6 +582,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     for (int64_t chunk = 0; chunk < chunks_of(plan); chunk++)
         tiles->count += tiles_in(plan, chunk);
     tiles->avx2 = avx2_here();
+    tiles->first_step = columns_first_step();
     tiles->columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0;
     tiles->threads = team_threads(plan->ctx, tiles->count * plan->vectors, TILES_OF_TEAM);
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));

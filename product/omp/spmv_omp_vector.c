@@ -52,7 +52,6 @@ static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
     return narrow ? (int64_t)((const uint16_t *)col)[k] : (int64_t)((const int32_t *)col)[k];
 }
 
-#define NOINLINE __attribute__((noinline))
 #define READING(pattern, narrow, far, stream) ((struct reading){pattern, narrow, far, stream})
 
 #define REAL_ONLY

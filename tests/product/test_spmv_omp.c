@@ -9,7 +9,7 @@
 #include "tests/support/support.h"
 
 #include "core/loops/host_tiles.h"
-#include "product/omp/spmv_omp.h"
+#include "product/omp/spmv_omp_variants.h"
 
 /* Columns: each row is the one before shifted by one; equal rows in blocks; a run of neighbours in
  * each row; SHIFTED with some shorter rows; random; shifted by two, which forms no stretch. */
@@ -659,7 +659,68 @@ static void generated(void **state)
     }
 }
 
+/* Empty, short and long rows, and one of several tiles. Every column has the bits of a product of this column alone,
+ * with every instruction set of this processor and any number of threads and columns. */
+static void widths_of_columns(void **state)
+{
+    enum { ROWS = 120, COLS = 300, MOST = 200 };
+    static const struct {
+        int vectors, gap;
+    } counts[] = {{1, 2}, {7, 0}, {40, 3}, {MOST, 0}};
+    static const int64_t lengths[] = {0, 1, 5, 32, 33, 40, 71, 0};
+    int64_t length[ROWS];
+    uint64_t seed = 5;
+    (void)state;
+    for (int i = 0; i < ROWS; i++)
+        length[i] = i == ROWS / 2 ? 3 * TILE_WORK : lengths[i % 8];
+    struct matrix m = empty_matrix(ROWS, COLS, length);
+    for (int64_t k = 0; k < m.a.nnz; k++)
+        m.col[k] = (int32_t)(support_random(&seed) % COLS);
+    for (size_t n = 0; n < 2 * sizeof counts / sizeof counts[0]; n++) {
+        const bool f32 = n % 2 == 1;
+        const int64_t vectors = counts[n / 2].vectors, stride = vectors + counts[n / 2].gap, size = f32 ? 4 : 8;
+        char *x = support_zeros(COLS * stride, size), *y = support_zeros(ROWS * stride, size);
+        char *one_x = support_zeros(COLS, size), *zero = support_zeros(ROWS, size), **one_y = support_zeros(vectors, 8);
+        spmv_csr a = m.a;
+        a.type = f32 ? SPMV_F32 : SPMV_F64;
+        a.val = f32 ? (const void *)m.val32 : (const void *)m.val;
+        for (int64_t i = 0; i < COLS * stride; i++)
+            if (f32)
+                ((float *)(void *)x)[i] = (float)support_uniform(&seed);
+            else
+                ((double *)(void *)x)[i] = support_uniform(&seed);
+        for (int64_t v = 0; v < vectors; v++) {
+            for (int64_t i = 0; i < COLS; i++)
+                memcpy(one_x + i * size, x + (i * stride + v) * size, (size_t)size);
+            one_y[v] = product(&a, (struct way){1, 1, false, 0, false}, one_x, zero, 1, 0);
+        }
+        for (int threads = 1; threads <= 3; threads += 2) {
+            spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, threads);
+            spmv_plan_options options = support_plan_options();
+            spmv_plan *plan = NULL;
+            options.vectors = (int)vectors;
+            options.x_stride = options.y_stride = stride;
+            assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+            struct omp_tiles *tiles = plan->state;
+            tiles->threads = threads;
+            for (; tiles->first_step <= BASELINE_STEP; tiles->first_step += STEPS_OF_SET) {
+                memset(y, -1, (size_t)(ROWS * stride * size));
+                assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+                for (int64_t i = 0; i < ROWS * stride; i++)
+                    if (i % stride < vectors)
+                        assert_memory_equal(y + i * size, one_y[i % stride] + i / stride * size, (size_t)size);
+            }
+            spmv_plan_destroy(plan);
+            spmv_context_destroy(ctx);
+        }
+        for (int64_t v = 0; v < vectors; v++)
+            free(one_y[v]);
+        support_free(x, y, one_x, zero, one_y);
+    }
+    release(&m);
+}
+
 SUPPORT_MAIN(cmocka_unit_test(lengths_and_shapes), with_omp(what_is_seen, 2), with_omp(border_of_16_bits, 2),
              cmocka_unit_test(border_of_a_tile), cmocka_unit_test(far_columns), with_omp(rows_by_length, 3),
              cmocka_unit_test(not_finite_stays), with_omp(generated, 2), with_omp(forms, 3),
-             cmocka_unit_test(equal_parts))
+             cmocka_unit_test(equal_parts), cmocka_unit_test(widths_of_columns))
