@@ -20,7 +20,7 @@ struct state {
 static spmv_status setup(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
-    const int64_t size = (int64_t)spmv_type_size(work->type), k = work->vectors;
+    const int64_t size = (int64_t)spmv_type_size(work->type), k = work->vectors > 1 ? work->vectors : 1;
     struct state *const state = work_state(work, sizeof *state);
     if (state == NULL)
         return SPMV_ERROR_MEMORY;
@@ -31,7 +31,7 @@ static spmv_status setup(struct work *work)
     spmv_status st = work_send_matrix(work, work->operand->matrix, &state->matrix);
     if (st != SPMV_OK)
         return st;
-    p->vectors = work->vectors;
+    p->vectors = (int)k;
     work->model_bytes = (double)p->nnz * (4 + (double)size) + 4 * ((double)p->rows + 1) +
                         (double)size * (double)k * (double)(p->rows + p->cols);
     work->products = (double)p->nnz * (double)k;
@@ -61,7 +61,7 @@ static spmv_status open_sampled(struct work *work, const char *name, struct meth
     pattern.val = NULL;
     spmv_sddmm_options_init(&options, sizeof options);
     options.type = work->type;
-    options.vectors = work->vectors;
+    options.vectors = work->problem.vectors;
     st = spmv_sddmm_create(work->ctx, &pattern, &options, &made);
     if (st != SPMV_OK)
         return work_fail(work, work->ctx, st);
@@ -86,7 +86,7 @@ static int run(void *state)
 static double ratio_of(const struct work *work, const void *host_result, int64_t i, int64_t e)
 {
     const struct state *const state = work->state;
-    const int64_t k = work->vectors, j = state->matrix.host.col[e];
+    const int64_t k = work->problem.vectors, j = state->matrix.host.col[e];
     long double exact = 0, all = 0;
     for (int64_t c = 0; c < k; c++) {
         const long double product = real_at(work->type, state->a, i * k + c) * real_at(work->type, state->b, j * k + c);

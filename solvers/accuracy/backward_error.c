@@ -278,9 +278,10 @@ static spmv_status find_quick_own(const spmv_plan *plan, const struct backward_j
     double *squares = NULL, square = 0;
     TRY(host_alloc(plan->ctx, max_i64(1, chunks) * (int64_t)sizeof *parts, "a backward error", (void **)&parts));
     TRY(host_alloc(plan->ctx, max_i64(1, chunks) * (int64_t)sizeof *squares, "a backward error", (void **)&squares));
+    memset(parts, 0, (size_t)chunks * sizeof *parts);
     if (plan->a.rows > 0 && context_on_device(plan->ctx))
         TRY(backward_quick_cuda(plan->ctx, job, parts));
-    else
+    else if (plan->a.rows > 0)
         quick_tiles(plan->ctx, job, parts);
     for (int64_t c = 0; c < chunks; c++) {
         squares[c] = parts[c].square;

@@ -705,7 +705,7 @@ static void suites(void **state)
                          "are allowed");
         }
     }
-    assert_int_equal(count, 6);
+    assert_int_equal(count, 7);
     assert_null(suite_find("none"));
 }
 

@@ -316,7 +316,7 @@ class Bench(unittest.TestCase):
         self.fails(1, "give matrices", "--peers", "none")
         self.fails(1, "unknown operation \"multiply\"; there are: spmv, cg, gmres, bicgstab, spmm", "--op", "multiply")
         self.fails(1, 'unknown peer "ours"; there are', "poisson2d:9", "--peers", "loops,ours")
-        self.fails(1, "unknown suite \"tiny\"; there are: small", "--suite", "tiny")
+        self.fails(1, "unknown suite \"x17\"; there are: small", "--suite", "x17")
         self.fails(1, "either matrices or --suite", "poisson2d:9", "--suite", "small")
         self.fails(1, "--size is the number of elements", "poisson2d:9", "--size", "5")
         self.fails(1, "give their number with --size", "poisson2d:9", "--op", "scan")
