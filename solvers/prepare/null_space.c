@@ -237,19 +237,22 @@ done:
 
 /* ------------------------------------------------------------- ranks */
 
-/* As look_at_sums, of own rows. A matrix on a device comes to the host (copies) unless first rows show that they do
- * not sum to 0: then *count is 0. */
+/* As look_at_sums, of own rows. A matrix on a device comes to the host (copies) unless the first rows of some rank
+ * do not sum to 0: then *count is 0. Together. */
 static spmv_status look_at_own(const spmv_plan *plan, enum null_space_rows rows, char *good, int64_t *count,
                                spmv_csr *a, struct csr_copies *copies)
 {
     spmv_status st = SPMV_OK;
     const int64_t before = plan->ranks->before;
-    bool zero = true;
+    bool zero = true, other = false;
     *count = 0;
     *a = plan->a;
-    if (context_on_device(plan->ctx) && rows == NULL_SPACE_ALL_ROWS && a->rows > 0)
-        TRY(look_at_first_rows(plan->ctx, a, before, &zero));
-    if (!zero)
+    if (context_on_device(plan->ctx) && rows == NULL_SPACE_ALL_ROWS) {
+        if (a->rows > 0)
+            TRY(look_at_first_rows(plan->ctx, a, before, &zero));
+        TRY(null_ranks_any(plan->ranks, !zero, &other));
+    }
+    if (other)
         return SPMV_OK;
     TRY(csr_to_host(plan->ctx, a, false, a, copies));
     look_on_host(a, before, rows, good, count);
