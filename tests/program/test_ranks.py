@@ -450,9 +450,10 @@ class Reports(Case):
             self.assertEqual(result["op"], op)
             self.assertEqual(result["ranks"]["count"], 2)
             self.assertEqual(result["ranks"]["transport"], "mpi" if mpi else "threads")
-            self.assertLess(0, result["seconds"]["min"])
             self.assertLessEqual(result["seconds"]["min"], result["seconds"]["median"])
-            if op == "cg":
+            if op == "spmv":
+                self.assertLess(0, result["seconds"]["min"])
+            else:  # the difference of two solves, which other programs may make negative
                 self.assertEqual(result["cg"]["iterations"], 60)
 
     def test_bench_times_whole_solutions(self):
