@@ -409,9 +409,9 @@ static bool follows_multigrid(const struct runner *first, const struct runner *r
 }
 
 /* The most work of making the rival; 0: any. Incomplete factors may take as much as the table of costs says, unless
- * they were already refused for that: if ilu0 stands in for them. Beside minres without
- * a preconditioner, as of saddle points, they may take as much as that has done. A complete one, and one that follows multigrid, may take as much as the first is predicted to
- * need, or if it makes no progress four times what it has done. */
+ * they were already refused for that: if ilu0 stands in for them. Beside minres without a preconditioner, as of
+ * saddle points, they may take as much as that has done. A complete one, and one that follows multigrid, may take as
+ * much as the first is predicted to need, or if it makes no progress four times what it has done. */
 static int64_t most_work(const spmv_solver *s, const struct runner *first, const struct runner *rival)
 {
     const double most = isfinite(first->left) ? first->left : 4 * first->spent;
@@ -694,9 +694,10 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     spmv_status st = keep_state(c, &first);
     if (st == SPMV_OK)
         st = keep_state(c, &rival);
-    if (st == SPMV_OK)
+    const bool room = st == SPMV_OK;
+    if (room)
         st = by_energy ? race_by_energy(c, &first, &rival) : race_by_residuals(c, &first, &rival);
     drop_state(c, &first);
     drop_state(c, &rival);
-    return st;
+    return room ? st : solver_run_share(c, first.solver, *first.precond);
 }

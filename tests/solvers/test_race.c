@@ -150,6 +150,34 @@ static void second_wins(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* Where a limit of the memory leaves no room to keep what a race needs, the first one solves alone. */
+static void no_room_for_a_race(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip(); /* the limit is that of the host, and ref is slow */
+    spmv_matrix *const matrix = race_matrix(ctx, &a);
+    spmv_status st = SPMV_ERROR_MEMORY;
+    bool alone = false;
+    for (int64_t vectors = 1; st == SPMV_ERROR_MEMORY && vectors < 40; vectors++) {
+        int64_t limit = 0;
+        spmv_context *const own = support_context_on(SPMV_BACKEND_OMP, 1); /* without memory of other solves */
+        struct solve s = open_solve(own, &a, NULL);
+        spmv_memory_limit((int64_t)1 << 40);
+        const int64_t left = memory_limit_left(&limit);
+        spmv_memory_limit(limit - left + 8 * vectors * s.n);
+        st = spmv_solver_solve(s.solver, s.b, s.x, &s.r, sizeof s.r);
+        spmv_memory_limit(0);
+        alone = strcmp(s.r.precond, "jacobi") == 0 && strstr(s.r.why_precond, "found while solving") == NULL;
+        close_solve(own, &s);
+        spmv_context_destroy(own);
+    }
+    assert_int_equal(st, SPMV_OK);
+    assert_true(alone);
+    spmv_matrix_destroy(matrix);
+}
+
 /* The squared Laplacian of a grid of rows times columns points, on the host. */
 static spmv_matrix *plate(spmv_context *ctx, int64_t columns, int64_t rows, spmv_csr *a)
 {
@@ -982,7 +1010,8 @@ static void share_of_memory(void **state)
 
 SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
              with_context(factor_at_once), with_context(along_lines), with_context(energy_within_a_limit),
-             with_context(second_wins), with_context(several), with_context(factor_wins), with_context(callbacks),
-             with_context(first_is_slow), with_context(factor_after_multigrid), with_context(bits), with_context(nodes),
+             with_context(second_wins), with_context(no_room_for_a_race), with_context(several),
+             with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
+             with_context(factor_after_multigrid), with_context(bits), with_context(nodes),
              with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
              with_context(convection), with_context(by_columns), with_context(share_of_memory))
