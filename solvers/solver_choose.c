@@ -132,8 +132,8 @@ static spmv_status count_factor(struct system_facts *f)
     if (solver_rows(s) > DENSE_ROWS || !choice_is_auto(s->options.precond) || s->options.own_precond != NULL ||
         near_null)
         return SPMV_OK;
-    const spmv_status st = s->ranks != NULL ? s->ranks->dense(s->ranks->self, &s->direct)
-                                            : direct_create_dense(s->ctx, &s->a, &s->direct);
+    const spmv_status st =
+        s->ranks != NULL ? s->ranks->dense(s->ranks->self, &s->direct) : direct_create_dense(s->ctx, &s->a, &s->direct);
     f->factor = st == SPMV_OK;
     if (st != SPMV_ERROR_SINGULAR && st != SPMV_ERROR_NOT_FINITE)
         return st;

@@ -77,8 +77,8 @@ static int64_t tidy(struct pair *list, int64_t count, bool adds)
 }
 
 /* A tidy list of all ranks, made of their own ones. */
-static spmv_status gather_pairs(spmv_context *ctx, const struct plan_ranks *ranks, const struct pair *own, int64_t count,
-                                bool adds, struct pair **all, int64_t *all_count)
+static spmv_status gather_pairs(spmv_context *ctx, const struct plan_ranks *ranks, const struct pair *own,
+                                int64_t count, bool adds, struct pair **all, int64_t *all_count)
 {
     spmv_status st = SPMV_OK;
     int64_t *begin = NULL;
