@@ -1,6 +1,9 @@
 # spmv_sources(FILE...): adds files of this folder to the library.
 # spmv_cuda_sources(FILE...): adds files of the backend cuda. The tests build them for the host too
 # (tests/emulated_gpu), from the list in the global property SPMV_CUDA_SOURCES.
+# spmv_cuda_units(): call it after all of them. Without a GPU (SPMV_QUICK_NVCC) nvcc takes longer to
+# read its own headers than for a small file, so small ones are compiled together: files of a unit
+# share no name. The units are in the global property SPMV_CUDA_UNITS.
 # spmv_no_cuda_source(FILE): adds what stands for them in a build without CUDA, to the global
 # property SPMV_NO_CUDA_SOURCE.
 #
@@ -12,9 +15,28 @@ endfunction()
 function(spmv_cuda_sources)
   list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   set_property(GLOBAL APPEND PROPERTY SPMV_CUDA_SOURCES ${ARGN})
-  if(SPMV_HAVE_CUDA)
-    target_sources(spmv_objects PRIVATE ${ARGN})
+endfunction()
+
+function(spmv_cuda_units)
+  get_property(alone GLOBAL PROPERTY SPMV_CUDA_SOURCES)
+  if(SPMV_QUICK_NVCC)
+    set(unit_1 gather scatter index_check reduce reduce_ladder dot histogram sort)
+    set(unit_2 scan segscan segreduce flags compact expand map_reduce)
+    set(unit_3 scan_ladder map map_scan runtime csr_check transpose matrix_rows)
+    set(unit_4 spmv epilogue group group_rows group_levels krylov_symmetry)
+    foreach(unit unit_1 unit_2 unit_3 unit_4)
+      list(JOIN ${unit} "|" names)
+      set(together ${alone})
+      list(FILTER together INCLUDE REGEX "/(${names})(_cuda)?[.]cu$")
+      list(REMOVE_ITEM alone ${together})
+      list(TRANSFORM together REPLACE "(.+)" "#include \"\\1\"\n")
+      list(JOIN together "" text)
+      file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/cuda_${unit}.cu" CONTENT "${text}" @ONLY)
+      list(APPEND units "${PROJECT_BINARY_DIR}/cuda_${unit}.cu")
+    endforeach()
+    set_property(GLOBAL PROPERTY SPMV_CUDA_UNITS ${units})
   endif()
+  target_sources(spmv_objects PRIVATE ${alone} ${units})
 endfunction()
 
 function(spmv_no_cuda_source file)
