@@ -217,13 +217,19 @@ int blocks_for(const spmv_sddmm *s, int each_block)
     return grid_for(s->p.nnz, each_block);
 }
 
+/* A multiprocessor has so many turns of all its subwarps, unless runs are the shortest. Tests build with none: runs are
+ * long in small matrices too. */
+#ifndef SPMV_SDDMM_TURNS
+#define SPMV_SDDMM_TURNS 4
+#endif
+
 /* Entries of a subwarp: MOST_RUN, or as few as keep all multiprocessors busy. */
 int run_for(const spmv_sddmm *s, int lanes_log)
 {
     const int64_t subwarps =
         (int64_t)((const cuda_state *)s->ctx->device)->multiprocessors * RESIDENT * THREADS >> lanes_log;
     int run = MOST_RUN;
-    while (run > TOGETHER && s->p.nnz / run < 4 * subwarps)
+    while (run > TOGETHER && s->p.nnz / run < SPMV_SDDMM_TURNS * subwarps)
         run /= 2;
     return run;
 }

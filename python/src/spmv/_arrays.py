@@ -419,7 +419,8 @@ def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context,
             return view(cupy.empty(shape, dtype, order), "out")
     if like.kind == "torch":
         torch = sys.modules["torch"]
-        made = torch.empty(shape[::-1] if columns else shape, dtype=getattr(torch, type_name(dtype)), device=like.array.device)
+        of_torch = getattr(torch, type_name(dtype))
+        made = torch.empty(shape[::-1] if columns else shape, dtype=of_torch, device=like.array.device)
         return view(made.T if columns else made, "out")
     if like.kind == "jax":
         return Memory(context, shape, dtype).view()

@@ -80,13 +80,14 @@ class Taken:
 def value_type(dtype: np.dtype, wanted: Any = None, halves: bool = False) -> tuple[np.dtype, np.dtype]:
     """The types of the values and of x and y, for values of dtype and the argument dtype.
 
-    halves: 16-bit types are possible; otherwise float16 becomes float32.
+    halves: 16-bit types are possible; otherwise their values become float32.
     """
     possible = (*FLOATING, *HALVES) if halves else FLOATING
     if wanted is not None:
         wanted = type_of(wanted)
         if wanted not in possible:
-            raise TypeError(f"no products in the type {type_name(wanted)}, only in {', '.join(map(type_name, possible))}")
+            names = ", ".join(map(type_name, possible))
+            raise TypeError(f"no products in the type {type_name(wanted)}, only in {names}")
     if dtype in HALVES and wanted in (None, dtype) and halves:
         return dtype, dtype
     if dtype in HALVES and wanted in HALVES:
@@ -95,7 +96,7 @@ def value_type(dtype: np.dtype, wanted: Any = None, halves: bool = False) -> tup
         stored = dtype
     elif dtype.kind in "biu":
         stored = np.dtype("float64")
-    elif dtype == np.float16:
+    elif dtype in HALVES:
         stored = np.dtype("float32")
     else:
         raise TypeError(f"the matrix has the type {type_name(dtype)}; spmv has {', '.join(map(type_name, possible))}")

@@ -64,9 +64,8 @@ class SDDMM:
                 f"sampled products are in float64, float32, bfloat16 and float16, not in {type_name(self._dtype)}"
             )
         if values and self._dtype != matrix.data.dtype:
-            raise TypeError(
-                f"P has values of the type {type_name(matrix.data.dtype)}, not of {type_name(self._dtype)}: convert them"
-            )
+            given = type_name(matrix.data.dtype)
+            raise TypeError(f"P has values of the type {given}, not of {type_name(self._dtype)}: convert them")
         self._context = context
         self.shape, self.nnz = matrix.shape, matrix.nnz
         borrow = matrix.device == ("cpu" if not context.is_cuda else context.device)
