@@ -45,15 +45,64 @@ def test_formats_of_scipy(form, array):
     check(A, x, spmv.Plan(B) @ x)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "bool", "float16"])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "bool"])
 def test_matrices_of_other_types(dtype):
     A = random_csr(40, 30)
     A.data = (100 * A.data).astype(dtype)
     plan = spmv.Plan(A)
-    expected = "float32" if dtype == "float16" else "float64"
-    assert plan.dtype == expected
-    x = vector(30, expected)
-    np.testing.assert_allclose(plan @ x, A.astype(expected) @ x, rtol=1e-4 if dtype == "float16" else 1e-12, atol=1e-5)
+    assert plan.dtype == "float64"
+    x = vector(30)
+    np.testing.assert_allclose(plan @ x, A.astype("float64") @ x, rtol=1e-12, atol=1e-5)
+
+
+def halves(name):
+    """The element type of a 16-bit type in NumPy."""
+    return np.dtype(pytest.importorskip("ml_dtypes").bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_16_bit_types(name):
+    dtype = halves(name)
+    A = random_csr(40, 30)
+    narrow = A.data.astype(dtype)
+    parts = (narrow, A.indices, A.indptr)
+    exact = A.copy()
+    exact.data = narrow.astype("float64")
+    half = 2.0**-8 if name == "bfloat16" else 2.0**-11
+    plan = spmv.Plan(parts, shape=A.shape)
+    x = vector(30).astype(dtype)
+    y = plan @ x
+    assert plan.dtype == dtype and y.dtype == dtype and name in repr(plan)
+    np.testing.assert_allclose(y.astype("float64"), exact @ x.astype("float64"), rtol=2 * half, atol=1e-4)
+    several = spmv.Plan(parts, shape=A.shape, vectors=3)
+    X = np.stack([x, x, x], axis=1)
+    np.testing.assert_array_equal((several @ X)[:, 1], y)
+    start = np.ones(40, dtype)
+    out = plan.apply(x, alpha=2.0, beta=-1.0, out=start)
+    expected = 2 * (exact @ x.astype("float64")) - 1
+    np.testing.assert_allclose(out.astype("float64"), expected, rtol=2 * half, atol=4 * half)
+    with pytest.raises(TypeError, match=f"float32, {name} is needed"):
+        plan @ x.astype("float32")
+    with pytest.raises(TypeError, match="values of the type"):
+        spmv.Plan(parts, "bfloat16" if name == "float16" else "float16", shape=A.shape)
+    s = spmv.SDDMM(parts, 5, shape=A.shape, values=False)
+    left, right = np.ones((40, 5), dtype), np.ones((30, 5), dtype)
+    np.testing.assert_array_equal(s.multiply(left, right).astype("float64"), 5)
+
+
+def test_16_bit_tensors():
+    torch = pytest.importorskip("torch")
+    A = random_csr(40, 30)
+    for dtype in (torch.bfloat16, torch.float16):
+        values = torch.from_numpy(A.data).to(dtype)
+        made = torch.sparse_csr_tensor(
+            torch.from_numpy(A.indptr).long(), torch.from_numpy(A.indices).long(), values, A.shape, dtype=dtype
+        )
+        x = torch.from_numpy(vector(30)).to(dtype)
+        y = spmv.Plan(made) @ x
+        exact = made.to(torch.float64).to_dense() @ x.to(torch.float64)
+        assert y.dtype == dtype
+        torch.testing.assert_close(y.to(torch.float64), exact, rtol=2.0**-7, atol=1e-3)
 
 
 def test_mixed_precision():

@@ -93,6 +93,7 @@ struct function {
 
 CALL(context_create, arg(1, NULL), arg(0, &made))
 CALL(backend_parse, arg(0, "ref"), arg(1, host))
+CALL(convert_numbers, SPMV_F64, arg(0, host), SPMV_F32, arg(1, &n64), 2)
 CALL(alloc, C, 64, arg(1, &made))
 CALL(upload, C, arg(1, host), arg(2, x), 8)
 CALL(download, C, arg(1, x), arg(2, host), 8)
@@ -293,6 +294,7 @@ static spmv_status call_group_verify(void)
 static const struct function functions[] = {
     ROW(context_create, 1, 1),
     ROW(backend_parse, 2, 0),
+    ROW(convert_numbers, 2, 0),
     ROW(alloc, 2, 0),
     ROW(upload, 3, 0),
     ROW(download, 3, 0),
@@ -483,7 +485,8 @@ static void sentences(void **state)
 {
     (void)state;
     static const char *const without[] = {"spmv_backend_parse", "spmv_type_parse", "spmv_op_parse",
-                                          "spmv_function_parse", "spmv_predicate_parse", "spmv_op_identity",
+                                          "spmv_convert_numbers", "spmv_function_parse", "spmv_predicate_parse",
+                                          "spmv_op_identity",
                                           /* These have no context, or another one. */
                                           "spmv_verify", "spmv_context_create"};
     for (int f = 0; f < FUNCTIONS; f++) {
