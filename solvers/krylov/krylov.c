@@ -12,6 +12,7 @@
 #include "core/plural.h"
 #include "formats/matrix_internal.h"
 #include "product/plan_internal.h"
+#include "solvers/krylov/krylov_columns.h"
 #include "solvers/precond/precond_internal.h"
 
 /* Bytes of a real number. */
@@ -213,16 +214,25 @@ spmv_status krylov_give(const struct krylov *s, const void *from, int v, void *v
 spmv_status krylov_norms(const struct krylov *s, const void *u, double *norms)
 {
     spmv_status st = SPMV_OK;
-    for (int v = 0; v < s->columns; v++) {
-        const void *column = s->columns > 1 ? s->one : u;
-        if (s->columns > 1)
-            TRY(krylov_take(s, u, v, s->one));
-        TRY(krylov_dot(s, column, column, (char *)s->cells + v * size_of(s)));
+    void *scratch = NULL;
+    if (s->columns > 1) {
+        TRY(context_lend(s->ctx, columns_scratch(s->ctx, s->n, s->columns), &scratch));
+        TRY(columns_run(s->ctx, COLUMNS_DOT,
+                        &(const struct columns_job){.type = s->type,
+                                                    .n = s->n,
+                                                    .columns = s->columns,
+                                                    .r = (void *)u,
+                                                    .q = u,
+                                                    .scratch = scratch,
+                                                    .sums = norms}));
+    } else {
+        TRY(krylov_dot(s, u, u, s->cells));
+        TRY(krylov_read(s, s->cells, 1, norms));
     }
-    TRY(krylov_read(s, s->cells, s->columns, norms));
     for (int v = 0; v < s->columns; v++)
         norms[v] = sqrt(norms[v]);
 done:
+    context_take_back(s->ctx, scratch);
     return st;
 }
 

@@ -180,7 +180,8 @@ static bool must_run(const char *rung, const char *precond)
 {
     const bool jacobi = strcmp(precond, "jacobi") == 0 || strcmp(precond, "none") == 0;
     const bool fused = strcmp(rung, "fused") == 0, graph = strcmp(rung, "graph") == 0;
-    return strcmp(rung, "textbook") == 0 || strcmp(rung, "auto") == 0 ||
+    const bool takes_columns = strcmp(precond, "amg") == 0 && support_backend != SPMV_BACKEND_REF;
+    return strcmp(rung, "textbook") == 0 || strcmp(rung, "auto") == 0 || (takes_columns && fused) ||
            (jacobi && ((support_backend == SPMV_BACKEND_OMP && fused) ||
                        (support_backend == SPMV_BACKEND_CUDA && (fused || graph))));
 }
