@@ -31,9 +31,16 @@ spmv_status solver_smallest_of_ranks(const spmv_solver *s, double *number)
     return st;
 }
 
+/* More right-hand sides than this are solved in batches of about the same size, which bounds the memory. A matrix is
+ * then a small part of what a step reads. */
+enum { MOST_AT_ONCE = 64 };
+
 int solver_vectors_at_once(const spmv_solver *s)
 {
-    return s->solver->columns && !one_by_one(s) ? s->options.vectors : 1;
+    const int all = s->options.vectors, batches = (int)ceil_divide(all, MOST_AT_ONCE);
+    if (!s->solver->columns || one_by_one(s))
+        return 1;
+    return s->options.plan != NULL ? all : (int)ceil_divide(all, batches);
 }
 
 /* Makes -A and its plan. */

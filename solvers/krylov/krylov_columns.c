@@ -6,6 +6,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/krylov/krylov_columns.h"
 
+#include <string.h>
+
 #include "core/loops/host_tiles.h"
 
 enum { TILE_ROWS = 256, TOGETHER = 8 };
@@ -98,5 +100,32 @@ spmv_status columns_run(spmv_context *ctx, enum columns_pass pass, const struct 
     for (int64_t t = 0; t < tiles && has_sums(pass); t++)
         for (int v = 0; v < job->columns; v++)
             job->sums[v] += state.sums[t * job->columns + v];
+    return SPMV_OK;
+}
+
+static void copy_tile(void *state, int64_t tile)
+{
+    const struct columns_copy *const c = state;
+    const size_t size = spmv_type_size(c->type);
+    const int64_t last = min_i64(c->n, (tile + 1) * TILE_ROWS);
+    for (int64_t i = tile * TILE_ROWS; i < last; i++) {
+        char *const to = (char *)c->to + (size_t)(i * c->to_stride) * size;
+        const char *const from = c->from != NULL ? (const char *)c->from + (size_t)(i * c->from_stride) * size : NULL;
+        for (int v = 0; v < c->width; v++)
+            if (c->which != NULL && !c->which[v])
+                continue;
+            else if (from != NULL && v < c->columns)
+                memcpy(to + (size_t)v * size, from + (size_t)v * size, size);
+            else
+                memset(to + (size_t)v * size, 0, size); /* also as floats */
+    }
+}
+
+spmv_status columns_copy(spmv_context *ctx, const struct columns_copy *c)
+{
+    if (context_on_device(ctx))
+        return columns_copy_cuda(ctx, c);
+    struct columns_copy state = *c;
+    tiles_each_of(ctx, tiles_for(c->n), c->n * c->width, copy_tile, &state);
     return SPMV_OK;
 }

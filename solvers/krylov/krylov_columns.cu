@@ -161,6 +161,33 @@ __global__ void __launch_bounds__(block_threads) add_pieces(const double *parts,
         to[column] = sum;
 }
 
+/* Vectors first to first + PANEL - 1 of those in the mask. A warp has a row. */
+template <typename T>
+__global__ void __launch_bounds__(block_threads) copy(const columns_copy c, int first, uint32_t mask)
+{
+    static_assert(PANEL == warp_lanes, "a lane has a vector");
+    const int lane = (int)threadIdx.x % warp_lanes, v = first + lane;
+    if ((mask >> lane & 1) == 0)
+        return;
+    for (int64_t i = (int64_t)blockIdx.x * block_warps + threadIdx.x / warp_lanes; i < c.n;
+         i += (int64_t)gridDim.x * block_warps)
+        ((T *)c.to)[i * c.to_stride + v] =
+            c.from != nullptr && v < c.columns ? ((const T *)c.from)[i * c.from_stride + v] : T();
+}
+
+template <typename T> spmv_status copy_panels(spmv_context *ctx, const columns_copy *c)
+{
+    spmv_status st = SPMV_OK;
+    for (int first = 0; first < c->width && st == SPMV_OK; first += PANEL) {
+        uint32_t mask = 0;
+        for (int lane = 0; lane < PANEL && first + lane < c->width; lane++)
+            mask |= (uint32_t)(c->which == nullptr || c->which[first + lane]) << lane;
+        if (mask != 0)
+            st = launch(ctx, "columns copy", grid_for(c->n, block_warps), block_threads, copy<T>, *c, first, mask);
+    }
+    return st;
+}
+
 template <columns_pass PASS, typename T, typename U> spmv_status run(spmv_context *ctx, const columns_job *j)
 {
     spmv_status st = SPMV_OK;
@@ -213,6 +240,13 @@ template <typename T, typename U> spmv_status run_pass(spmv_context *ctx, column
 }
 
 } // namespace
+
+extern "C" spmv_status columns_copy_cuda(spmv_context *ctx, const struct columns_copy *c)
+{
+    return on_device(ctx, [=] {
+        return c->type == SPMV_F64 ? copy_panels<double>(ctx, c) : copy_panels<float>(ctx, c);
+    });
+}
 
 extern "C" spmv_status columns_run_cuda(spmv_context *ctx, enum columns_pass which, const struct columns_job *j)
 {
