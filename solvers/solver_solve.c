@@ -551,8 +551,8 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
     if (solver_vectors_at_once(s) == 1 || s->null_space != NULL)
         return solve_columns(s, b, x, false);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    const spmv_status st = solver_plan(s)->vectors != s->options.vectors ? solve_batches(s, b, x)
-                                                                         : solve_together(s, b, x, s->results);
+    const spmv_status st =
+        solver_plan(s)->vectors != s->options.vectors ? solve_batches(s, b, x) : solve_together(s, b, x, s->results);
     for (int v = 0; v < s->options.vectors; v++)
         more = more || may_go_on(s, s->results[v].status);
     return more && st != SPMV_OK && (spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE)

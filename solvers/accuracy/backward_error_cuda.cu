@@ -398,19 +398,19 @@ __global__ void __launch_bounds__(block_threads, quick_resident<T>) find_quick(c
 
 /* ------------------------------------------------------------- the quick pass of several columns */
 
-/* A block has a piece of the rows and a panel of at most PANEL columns. A slot takes a row, and each of its lanes a
+/* A block has a stripe of the rows and a panel of at most PANEL columns. A slot takes a row, and each of its lanes a
  * column, so an entry is read once for all of them, and so is a row of x. A row of more than MANY entries is shared by
  * all slots. */
-enum { PANEL = 32, SLOTS = 8, MOST_PIECES = 1056, LEAST_ROWS = 64, MANY = 512 };
+enum { PANEL = 32, SLOTS = 8, MOST_STRIPES = 1056, LEAST_ROWS = 64, MANY = 512 };
 
 template <typename T, typename V, typename Offset> struct column_arrays {
     const Offset *row_ptr;
     const int32_t *col;
     const V *val;
     const T *b, *x;
-    int64_t rows, piece_rows;
+    int64_t rows, stripe_rows;
     int columns, panels, width; /* width: of a panel; the last may have fewer */
-    error_quick *parts;         /* pieces x columns */
+    error_quick *parts;         /* stripes x columns */
 };
 
 /* Adds entries begin, begin + step, ... before end. */
@@ -429,10 +429,11 @@ __global__ void __launch_bounds__(PANEL *SLOTS) find_quick_columns(const column_
 {
     __shared__ error_quick cells[PANEL * SLOTS];
     __shared__ error_row rows[PANEL * SLOTS];
-    const int panel = (int)blockIdx.x % of.panels, piece = (int)blockIdx.x / of.panels;
+    const int panel = (int)blockIdx.x % of.panels, stripe = (int)blockIdx.x / of.panels;
     const int slot = (int)threadIdx.x / of.width, column = panel * of.width + (int)threadIdx.x % of.width;
     const bool mine = column < of.columns;
-    const int64_t begin = piece * of.piece_rows, end = begin + of.piece_rows < of.rows ? begin + of.piece_rows : of.rows;
+    const int64_t begin = stripe * of.stripe_rows,
+                  end = begin + of.stripe_rows < of.rows ? begin + of.stripe_rows : of.rows;
     error_quick own = {0, 0, begin};
     bool some_long = false;
     const auto finish = [&](int64_t i, error_row row, bool has_entries) {
@@ -472,19 +473,20 @@ __global__ void __launch_bounds__(PANEL *SLOTS) find_quick_columns(const column_
     for (int other = 1; slot == 0 && other < SLOTS; other++)
         error_quick_add_all(&own, cells[(int)threadIdx.x + other * of.width]);
     if (slot == 0 && mine)
-        of.parts[(int64_t)piece * of.columns + column] = own;
+        of.parts[(int64_t)stripe * of.columns + column] = own;
 }
 
 /* A warp has a column. */
 __global__ void __launch_bounds__(block_threads)
-    join_quick_columns(const error_quick *parts, int64_t pieces, int columns, error_quick *found)
+    join_quick_columns(const error_quick *parts, int64_t stripes, int columns, error_quick *found)
 {
-    const int column = (int)blockIdx.x * block_warps + (int)threadIdx.x / warp_lanes, lane = (int)threadIdx.x % warp_lanes;
+    const int column = (int)blockIdx.x * block_warps + (int)threadIdx.x / warp_lanes,
+              lane = (int)threadIdx.x % warp_lanes;
     error_quick own = {0, 0, INT64_MAX};
     if (column >= columns)
         return;
-    for (int64_t piece = lane; piece < pieces; piece += warp_lanes)
-        error_quick_add_all(&own, parts[piece * columns + column]);
+    for (int64_t stripe = lane; stripe < stripes; stripe += warp_lanes)
+        error_quick_add_all(&own, parts[stripe * columns + column]);
     for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
         error_quick_add_all(&own, shuffle_down(own, distance));
     if (lane == 0)
@@ -577,15 +579,15 @@ done:
 static spmv_status quick_columns(spmv_context *ctx, const backward_job *job, error_quick *found)
 {
     const int64_t rows = job->a->rows;
-    const int64_t piece_rows = ceil_divide(max_i64(1, ceil_divide(rows, (int64_t)MOST_PIECES)), (int64_t)LEAST_ROWS) *
-                               LEAST_ROWS;
-    const int64_t pieces = ceil_divide(rows, piece_rows), bytes = job->columns * (int64_t)sizeof *found;
+    const int64_t stripe_rows =
+        ceil_divide(max_i64(1, ceil_divide(rows, (int64_t)MOST_STRIPES)), (int64_t)LEAST_ROWS) * LEAST_ROWS;
+    const int64_t stripes = ceil_divide(rows, stripe_rows), bytes = job->columns * (int64_t)sizeof *found;
     const int panels = (int)ceil_divide(job->columns, (int)PANEL), width = (int)ceil_divide(job->columns, panels);
     void *memory = NULL;
-    spmv_status st = context_scratch(ctx, (pieces + 1) * bytes, &memory);
+    spmv_status st = context_scratch(ctx, (stripes + 1) * bytes, &memory);
     if (st != SPMV_OK)
         return st;
-    error_quick *const parts = (error_quick *)memory, *const sums = parts + pieces * job->columns;
+    error_quick *const parts = (error_quick *)memory, *const sums = parts + stripes * job->columns;
     st = with_types(ctx, job, [&](auto vector, auto value, auto offset) {
         using T = decltype(vector);
         using V = decltype(value);
@@ -597,12 +599,12 @@ static spmv_status quick_columns(spmv_context *ctx, const backward_job *job, err
                                                     (const T *)job->b,
                                                     (const T *)job->x,
                                                     rows,
-                                                    piece_rows,
+                                                    stripe_rows,
                                                     job->columns,
                                                     panels,
                                                     width,
                                                     parts};
-            return launch(ctx, "quick backward error", (int)(pieces * panels), width * SLOTS,
+            return launch(ctx, "quick backward error", (int)(stripes * panels), width * SLOTS,
                           find_quick_columns<T, V, Offset>, of);
         } else {
             return SPMV_ERROR_ARGUMENT; /* complex vectors are single */
@@ -611,7 +613,7 @@ static spmv_status quick_columns(spmv_context *ctx, const backward_job *job, err
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             return launch(ctx, "quick backward error", (int)ceil_divide(job->columns, (int)block_warps), block_threads,
-                          join_quick_columns, (const error_quick *)parts, pieces, job->columns, sums);
+                          join_quick_columns, (const error_quick *)parts, stripes, job->columns, sums);
         });
     return st != SPMV_OK ? st : spmv_download(ctx, sums, found, bytes);
 }

@@ -14,8 +14,8 @@
 
 /* All rungs. "auto" takes the first of its backend that supports the solve. */
 static const struct cg_rung *const ladder[] = {
-    &cg_fused_with_columns, &cg_persistent_cuda,    &cg_graph,     &cg_graph_columns, &cg_fused_cuda,
-    &cg_fused_columns_cuda, &cg_fused_omp, &cg_textbook,      &cg_textbook_columns,
+    &cg_fused_with_columns, &cg_persistent_cuda, &cg_graph,    &cg_graph_columns,    &cg_fused_cuda,
+    &cg_fused_columns_cuda, &cg_fused_omp,       &cg_textbook, &cg_textbook_columns,
 };
 
 enum { RUNGS = sizeof ladder / sizeof *ladder };

@@ -82,7 +82,7 @@ static int64_t tiles_for(int64_t n)
 
 int64_t columns_scratch(const spmv_context *ctx, int64_t n, int columns)
 {
-    const int64_t parts = context_on_device(ctx) ? columns_pieces(n) + 1 : tiles_for(n);
+    const int64_t parts = context_on_device(ctx) ? columns_stripes(n) + 1 : tiles_for(n);
     return max_i64(1, parts) * columns * (int64_t)sizeof(double);
 }
 

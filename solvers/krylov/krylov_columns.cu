@@ -1,10 +1,10 @@
 /* Passes over several vectors by rows on CUDA (krylov_columns.h).
  *
- * Idea:     a block has a piece of the rows and a panel of at most PANEL columns. SLOTS rows are done side by side, a
+ * Idea:     a block has a stripe of the rows and a panel of at most PANEL columns. SLOTS rows are done side by side, a
  *           thread has one column, and its numbers of that column are in registers. Each slot adds its rows in order,
- *           then slots are added in order, and a second kernel adds the pieces.
+ *           then slots are added in order, and a second kernel adds the stripes.
  * Launches: 1 for each panel, and 1 for the sums, whose result the host waits for.
- * Bits:     pieces follow from the number of rows alone, slots are constants.
+ * Bits:     stripes follow from the number of rows alone, slots are constants.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device/block.cuh"
@@ -28,7 +28,7 @@ struct numbers {
 };
 
 template <typename T, typename U> struct arrays {
-    int64_t n, piece_rows;
+    int64_t n, stripe_rows;
     int columns, first, width; /* the panel: columns first to first + width - 1 */
     int64_t stride;
     double factor;
@@ -36,7 +36,7 @@ template <typename T, typename U> struct arrays {
     const T *q;
     U *in;
     const U *out;
-    double *parts; /* pieces x columns */
+    double *parts; /* stripes x columns */
 };
 
 /* The work of a thread. */
@@ -49,8 +49,8 @@ struct place {
         of_panel = (int)threadIdx.x % a.width;
         slot = (int)threadIdx.x / a.width;
         column = a.first + of_panel;
-        row = (int64_t)blockIdx.x * a.piece_rows + slot;
-        end = ((int64_t)blockIdx.x + 1) * a.piece_rows;
+        row = (int64_t)blockIdx.x * a.stripe_rows + slot;
+        end = ((int64_t)blockIdx.x + 1) * a.stripe_rows;
         end = end < a.n ? end : a.n;
     }
 };
@@ -138,23 +138,25 @@ __global__ void __launch_bounds__(THREADS, 2) pass(const arrays<T, U> a, const _
 }
 
 /* The elements of `in` beyond the last column are 0. */
-template <typename U> __global__ void __launch_bounds__(block_threads) clear_beyond(U *in, int64_t n, int columns, int64_t stride)
+template <typename U>
+__global__ void __launch_bounds__(block_threads) clear_beyond(U *in, int64_t n, int columns, int64_t stride)
 {
     for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += (int64_t)gridDim.x * block_threads)
         for (int64_t v = columns; v < stride; v++)
             in[i * stride + v] = U();
 }
 
-/* The sum over the pieces; a warp has a column. */
-__global__ void __launch_bounds__(block_threads) add_pieces(const double *parts, int64_t pieces, int columns, double *to)
+/* The sum over the stripes; a warp has a column. */
+__global__ void __launch_bounds__(block_threads)
+    add_stripes(const double *parts, int64_t stripes, int columns, double *to)
 {
     const int column = (int)blockIdx.x * block_warps + (int)threadIdx.x / warp_lanes;
     double sum = 0;
     if (column >= columns)
         return;
 #pragma unroll 4
-    for (int64_t piece = threadIdx.x % warp_lanes; piece < pieces; piece += warp_lanes)
-        sum += parts[piece * columns + column];
+    for (int64_t stripe = threadIdx.x % warp_lanes; stripe < stripes; stripe += warp_lanes)
+        sum += parts[stripe * columns + column];
     for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
         sum += shuffle_down(sum, distance);
     if (threadIdx.x % warp_lanes == 0)
@@ -191,13 +193,24 @@ template <typename T> spmv_status copy_panels(spmv_context *ctx, const columns_c
 template <columns_pass PASS, typename T, typename U> spmv_status run(spmv_context *ctx, const columns_job *j)
 {
     spmv_status st = SPMV_OK;
-    const int64_t pieces = columns_pieces(j->n);
+    const int64_t stripes = columns_stripes(j->n);
     double *const parts = (double *)j->scratch;
-    arrays<T, U> a = {j->n,      columns_piece_rows(j->n), j->columns,       0,           0,
-                      j->stride, j->factor,                (T *)j->x,        (T *)j->p,   (T *)j->r,
-                      (const T *)j->q, (U *)j->in,         (const U *)j->out, parts};
+    arrays<T, U> a = {j->n,
+                      columns_stripe_rows(j->n),
+                      j->columns,
+                      0,
+                      0,
+                      j->stride,
+                      j->factor,
+                      (T *)j->x,
+                      (T *)j->p,
+                      (T *)j->r,
+                      (const T *)j->q,
+                      (U *)j->in,
+                      (const U *)j->out,
+                      parts};
     const auto number = [](const double *from, int v) { return from != nullptr ? from[v] : 1.0; };
-    for (; a.first < a.columns && st == SPMV_OK && pieces > 0; a.first += a.width) {
+    for (; a.first < a.columns && st == SPMV_OK && stripes > 0; a.first += a.width) {
         numbers of = {};
         a.width = (int)min_i64(a.columns - a.first, PANEL);
         for (int c = 0; c < a.width; c++) {
@@ -207,14 +220,14 @@ template <columns_pass PASS, typename T, typename U> spmv_status run(spmv_contex
             of.size[c] = number(j->size, v);
             of.runs |= (uint32_t)(j->runs == nullptr || j->runs[v]) << c;
         }
-        st = launch(ctx, "columns", (int)pieces, a.width * SLOTS, pass<PASS, T, U>, a, of);
+        st = launch(ctx, "columns", (int)stripes, a.width * SLOTS, pass<PASS, T, U>, a, of);
     }
     if (PASS == COLUMNS_NARROW && st == SPMV_OK && j->stride > j->columns)
         st = launch(ctx, "columns clear", grid_for(j->n, block_threads), block_threads, clear_beyond<U>, a.in, j->n,
                     j->columns, j->stride);
     if (sums<PASS> && st == SPMV_OK)
-        st = launch(ctx, "columns add", (int)ceil_divide(j->columns, (int)block_warps), block_threads, add_pieces,
-                    (const double *)parts, pieces, j->columns, parts + pieces * j->columns);
+        st = launch(ctx, "columns add", (int)ceil_divide(j->columns, (int)block_warps), block_threads, add_stripes,
+                    (const double *)parts, stripes, j->columns, parts + stripes * j->columns);
     return st;
 }
 
@@ -243,9 +256,8 @@ template <typename T, typename U> spmv_status run_pass(spmv_context *ctx, column
 
 extern "C" spmv_status columns_copy_cuda(spmv_context *ctx, const struct columns_copy *c)
 {
-    return on_device(ctx, [=] {
-        return c->type == SPMV_F64 ? copy_panels<double>(ctx, c) : copy_panels<float>(ctx, c);
-    });
+    return on_device(ctx,
+                     [=] { return c->type == SPMV_F64 ? copy_panels<double>(ctx, c) : copy_panels<float>(ctx, c); });
 }
 
 extern "C" spmv_status columns_run_cuda(spmv_context *ctx, enum columns_pass which, const struct columns_job *j)
@@ -256,7 +268,7 @@ extern "C" spmv_status columns_run_cuda(spmv_context *ctx, enum columns_pass whi
                     : (other_wide ? run_pass<float, double>(ctx, which, j) : run_pass<float, float>(ctx, which, j));
     });
     if (st == SPMV_OK && (which == COLUMNS_DOT || which == COLUMNS_RESIDUAL || which == COLUMNS_PRODUCT))
-        st = spmv_download(ctx, (const double *)j->scratch + columns_pieces(j->n) * j->columns, j->sums,
+        st = spmv_download(ctx, (const double *)j->scratch + columns_stripes(j->n) * j->columns, j->sums,
                            j->columns * (int64_t)sizeof(double));
     return st;
 }

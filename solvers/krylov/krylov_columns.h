@@ -1,7 +1,7 @@
 /* Passes over several vectors at once, which are stored by rows: element v of row i is number i * columns + v. For
- * conjugate gradients with several right-hand sides (solvers/cg/cg_2_columns.c) and the norms of residuals.
+ * conjugate gradients with several right-hand sides (solvers/cg/cg_2_fused_columns_precond.c) and the norms of residuals.
  *
- * Rows are cut into pieces by their number alone, and a column is summed in an order that depends on nothing else. So
+ * Rows are cut into stripes by their number alone, and a column is summed in an order that depends on nothing else. So
  * it has the same bits whatever the other columns are, and however many.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -67,16 +67,16 @@ spmv_status columns_copy_cuda(spmv_context *ctx, const struct columns_copy *c) C
 spmv_status columns_run_cuda(spmv_context *ctx, enum columns_pass pass, const struct columns_job *job)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
-/* The pieces of n rows on a GPU. */
-enum { COLUMNS_MOST_PIECES = 1056, COLUMNS_LEAST_ROWS = 64 };
-static inline int64_t columns_piece_rows(int64_t n)
+/* The stripes of n rows on a GPU. */
+enum { COLUMNS_MOST_STRIPES = 1056, COLUMNS_LEAST_ROWS = 64 };
+static inline int64_t columns_stripe_rows(int64_t n)
 {
-    const int64_t rows = n / COLUMNS_MOST_PIECES + (n % COLUMNS_MOST_PIECES != 0);
+    const int64_t rows = n / COLUMNS_MOST_STRIPES + (n % COLUMNS_MOST_STRIPES != 0);
     return (rows / COLUMNS_LEAST_ROWS + (rows % COLUMNS_LEAST_ROWS != 0)) * COLUMNS_LEAST_ROWS;
 }
-static inline int64_t columns_pieces(int64_t n)
+static inline int64_t columns_stripes(int64_t n)
 {
-    const int64_t rows = columns_piece_rows(n);
+    const int64_t rows = columns_stripe_rows(n);
     return n > 0 ? n / rows + (n % rows != 0) : 0;
 }
 

@@ -188,9 +188,9 @@ __global__ void __launch_bounds__(THREADS)
 {
     const int64_t stride = (int64_t)gridDim.x * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride) {
-        const int64_t row = columns == 1       ? i
+        const int64_t row = columns == 1      ? i
                             : n <= UINT32_MAX ? (int64_t)((uint32_t)i / (uint32_t)columns)
-                                               : i / columns;
+                                              : i / columns;
         const T added = factor * (inverse[row] * residual[i]);
         const T next = first ? added : before * d[i] + added;
         d[i] = next;

@@ -1232,9 +1232,8 @@ static void ended_at_the_start(void **state)
 
 SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(ended_at_the_start), with_context(few_steps), with_context(long_row)),
                       with_context(every_kind), with_context(neighbours), with_context(batches),
-                      with_context(unlike_columns), with_context(broken_late),
-                      with_context(steps_taken_back), with_context(limits), cmocka_unit_test(same_bits),
-                      with_context(every_width), with_context(mixed_types), with_context(stands_still),
-                      with_context(breaks_late), with_context(told), with_context(told_as_one_is),
-                      with_context(many_rows), with_context(long_row), with_context(choice), with_context(few_steps),
-                      cmocka_unit_test(ended_at_the_start))
+                      with_context(unlike_columns), with_context(broken_late), with_context(steps_taken_back),
+                      with_context(limits), cmocka_unit_test(same_bits), with_context(every_width),
+                      with_context(mixed_types), with_context(stands_still), with_context(breaks_late),
+                      with_context(told), with_context(told_as_one_is), with_context(many_rows), with_context(long_row),
+                      with_context(choice), with_context(few_steps), cmocka_unit_test(ended_at_the_start))
