@@ -490,14 +490,14 @@ static spmv_status solve_batches(spmv_solver *s, const void *b, void *x)
     TRY(context_lend(s->ctx, bytes, &some_x));
     for (int first = 0; first < all; first += width) {
         const int columns = all - first < width ? all - first : width;
-        struct columns_copy copy = {.type = type,
-                                    .n = n,
-                                    .from_stride = all,
-                                    .to_stride = width,
-                                    .columns = columns,
-                                    .width = width,
-                                    .from = (const char *)b + first * size,
-                                    .to = some_b};
+        struct columns_transfer copy = {.type = type,
+                                        .n = n,
+                                        .from_stride = all,
+                                        .to_stride = width,
+                                        .columns = columns,
+                                        .width = width,
+                                        .from = (const char *)b + first * size,
+                                        .to = some_b};
         TRY(columns_copy(s->ctx, &copy));
         copy.from = (const char *)x + first * size;
         copy.to = some_x;
@@ -514,14 +514,14 @@ static spmv_status solve_batches(spmv_solver *s, const void *b, void *x)
             else
                 snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
         }
-        copy = (struct columns_copy){.type = type,
-                                     .n = n,
-                                     .from_stride = width,
-                                     .to_stride = all,
-                                     .columns = columns,
-                                     .width = columns,
-                                     .from = some_x,
-                                     .to = (char *)x + first * size};
+        copy = (struct columns_transfer){.type = type,
+                                         .n = n,
+                                         .from_stride = width,
+                                         .to_stride = all,
+                                         .columns = columns,
+                                         .width = columns,
+                                         .from = some_x,
+                                         .to = (char *)x + first * size};
         TRY(columns_copy(s->ctx, &copy));
         if (!others_follow(ended)) {
             for (int v = first + columns; v < all; v++)

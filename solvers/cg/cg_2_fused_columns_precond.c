@@ -22,7 +22,6 @@
  * estimate of the error.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "product/plan_internal.h"
 #include "solvers/cg/cg_internal.h"
 #include "solvers/krylov/krylov_columns.h"
 #include "solvers/precond/precond_internal.h"
@@ -35,11 +34,6 @@ struct columns {
     double *alpha, *beta, *size, *rr, *pq, *rz;
     bool *runs;
 };
-
-static bool meant(const struct cg *cg)
-{
-    return cg->s.precond != NULL && precond_takes_columns(cg->s.precond) && cg->s.plan->ranks == NULL;
-}
 
 static spmv_status supports(const struct cg *cg)
 {
@@ -266,5 +260,4 @@ const struct cg_rung cg_fused_with_columns = {
     .prepare = prepare,
     .run = run,
     .release = release,
-    .shows_x = true,
-    .meant = meant};
+    .shows_x = true};

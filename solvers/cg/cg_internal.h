@@ -65,10 +65,6 @@ struct cg_rung {
     bool shows_x;
 
     bool for_ranks; /* also for a plan of one of several ranks */
-
-    /* Whether the rung is for a preconditioner like that of the solve at all; others pass it over without a word.
-     * NULL: for all. */
-    bool (*meant)(const struct cg *);
 };
 
 /* The rows of the table. Rows of the same name are one rung, for one right-hand side and for

@@ -245,15 +245,15 @@ static spmv_status replace_columns(const struct krylov *s, const bool *which, co
     if (chosen == s->columns)
         return from != NULL ? spmv_map(s->ctx, SPMV_MAP_COPY, s->part, from, s->x, s->count)
                             : spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, s->x, s->count);
-    return columns_copy(s->ctx, &(const struct columns_copy){.type = s->type,
-                                                             .n = s->n,
-                                                             .from_stride = s->columns,
-                                                             .to_stride = s->columns,
-                                                             .columns = s->columns,
-                                                             .width = s->columns,
-                                                             .which = which,
-                                                             .from = from,
-                                                             .to = s->x});
+    return columns_copy(s->ctx, &(const struct columns_transfer){.type = s->type,
+                                                                 .n = s->n,
+                                                                 .from_stride = s->columns,
+                                                                 .to_stride = s->columns,
+                                                                 .columns = s->columns,
+                                                                 .width = s->columns,
+                                                                 .which = which,
+                                                                 .from = from,
+                                                                 .to = s->x});
 }
 
 /* ------------------------------------------------------------- residuals */

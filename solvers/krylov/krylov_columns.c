@@ -114,7 +114,7 @@ spmv_status columns_run(spmv_context *ctx, enum columns_pass pass, const struct 
 
 static void copy_tile(void *state, int64_t tile)
 {
-    const struct columns_copy *const c = state;
+    const struct columns_transfer *const c = state;
     const size_t size = spmv_type_size(c->type);
     const int64_t last = min_i64(c->n, (tile + 1) * TILE_ROWS);
     for (int64_t i = tile * TILE_ROWS; i < last; i++) {
@@ -130,11 +130,11 @@ static void copy_tile(void *state, int64_t tile)
     }
 }
 
-spmv_status columns_copy(spmv_context *ctx, const struct columns_copy *c)
+spmv_status columns_copy(spmv_context *ctx, const struct columns_transfer *c)
 {
     if (context_on_device(ctx))
         return columns_copy_cuda(ctx, c);
-    struct columns_copy state = *c;
+    struct columns_transfer state = *c;
     tiles_each_of(ctx, tiles_for(c->n), c->n * c->width, copy_tile, &state);
     return SPMV_OK;
 }

@@ -165,9 +165,9 @@ __global__ void __launch_bounds__(block_threads)
 
 /* Vectors first to first + PANEL - 1 of those in the mask. A warp has a row. */
 template <typename T>
-__global__ void __launch_bounds__(block_threads) copy(const columns_copy c, int first, uint32_t mask)
+__global__ void __launch_bounds__(block_threads) copy(const columns_transfer c, int first, uint32_t mask)
 {
-    static_assert(PANEL == warp_lanes, "a lane has a vector");
+    static_assert((int)PANEL == (int)warp_lanes, "a lane has a vector");
     const int lane = (int)threadIdx.x % warp_lanes, v = first + lane;
     if ((mask >> lane & 1) == 0)
         return;
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(block_threads) copy(const columns_copy c, int 
             c.from != nullptr && v < c.columns ? ((const T *)c.from)[i * c.from_stride + v] : T();
 }
 
-template <typename T> spmv_status copy_panels(spmv_context *ctx, const columns_copy *c)
+template <typename T> spmv_status copy_panels(spmv_context *ctx, const columns_transfer *c)
 {
     spmv_status st = SPMV_OK;
     for (int first = 0; first < c->width && st == SPMV_OK; first += PANEL) {
@@ -254,7 +254,7 @@ template <typename T, typename U> spmv_status run_pass(spmv_context *ctx, column
 
 } // namespace
 
-extern "C" spmv_status columns_copy_cuda(spmv_context *ctx, const struct columns_copy *c)
+extern "C" spmv_status columns_copy_cuda(spmv_context *ctx, const struct columns_transfer *c)
 {
     return on_device(ctx,
                      [=] { return c->type == SPMV_F64 ? copy_panels<double>(ctx, c) : copy_panels<float>(ctx, c); });

@@ -53,7 +53,7 @@ spmv_status columns_run(spmv_context *ctx, enum columns_pass pass, const struct 
 
 /* Copies `columns` vectors by rows, element v of row i from from[i * from_stride + v] to to[i * to_stride + v]; those
  * from `columns` on up to `width` become 0. which: the vectors that are written; NULL: all. from: NULL: zeros. Queued. */
-struct columns_copy {
+struct columns_transfer {
     spmv_type type; /* f32 or f64 */
     int64_t n, from_stride, to_stride;
     int columns, width;
@@ -61,9 +61,9 @@ struct columns_copy {
     const void *from;
     void *to;
 };
-spmv_status columns_copy(spmv_context *ctx, const struct columns_copy *c);
+spmv_status columns_copy(spmv_context *ctx, const struct columns_transfer *c);
 
-spmv_status columns_copy_cuda(spmv_context *ctx, const struct columns_copy *c) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status columns_copy_cuda(spmv_context *ctx, const struct columns_transfer *c) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status columns_run_cuda(spmv_context *ctx, enum columns_pass pass, const struct columns_job *job)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
