@@ -17,7 +17,8 @@
 static bool one_by_one(const spmv_solver *s)
 {
     enum { FEW_ENTRIES = 8 };
-    const bool amg = s->options.precond != NULL && strcmp(s->options.precond, "amg") == 0;
+    const bool amg =
+        s->ctx->backend->id == SPMV_BACKEND_OMP && s->options.precond != NULL && strcmp(s->options.precond, "amg") == 0;
     return !context_on_device(s->ctx) && s->options.plan == NULL && choice_is_auto(s->options.rung) &&
            s->options.inner == 0 && !amg && s->a.nnz < FEW_ENTRIES * s->a.rows;
 }
