@@ -14,8 +14,8 @@
 
 /* All rungs. "auto" takes the first of its backend that supports the solve. */
 static const struct cg_rung *const ladder[] = {
-    &cg_persistent_cuda,    &cg_graph,     &cg_graph_columns, &cg_fused_cuda,
-    &cg_fused_columns_cuda, &cg_fused_omp, &cg_textbook,      &cg_textbook_columns,
+    &cg_fused_with_columns, &cg_persistent_cuda, &cg_graph,    &cg_graph_columns,    &cg_fused_cuda,
+    &cg_fused_columns_cuda, &cg_fused_omp,       &cg_textbook, &cg_textbook_columns,
 };
 
 enum { RUNGS = sizeof ladder / sizeof *ladder };
@@ -192,6 +192,12 @@ static spmv_status supports(const struct cg *cg, const struct cg_rung *rung)
     return rung->supports != NULL ? rung->supports(cg) : SPMV_OK;
 }
 
+/* Whether the rung is for a preconditioner like that of the solve at all. Another one is passed over without a word. */
+static bool is_meant(const struct cg *cg, const struct cg_rung *rung)
+{
+    return rung != &cg_fused_with_columns || (cg->s.precond != NULL && precond_takes_columns(cg->s.precond));
+}
+
 /* The rungs of a backend for so many right-hand sides, after "auto". */
 static struct names rungs_for(spmv_backend backend, int columns)
 {
@@ -235,7 +241,7 @@ static spmv_status choose(struct cg *cg)
     TRY(cg_check_rung(ctx, "spmv_cg", "rung", cg->s.rung));
     for (int m = 0; m < RUNGS && cg->rung == NULL; m++) {
         if (!is_for(ladder[m], ctx->backend->id, cg->s.info.vectors) ||
-            (named && strcmp(ladder[m]->name, cg->s.rung) != 0))
+            (named && strcmp(ladder[m]->name, cg->s.rung) != 0) || !is_meant(cg, ladder[m]))
             continue;
         st = supports(cg, ladder[m]);
         if (st == SPMV_OK) {

@@ -70,7 +70,7 @@ struct cg_rung {
 /* The rows of the table. Rows of the same name are one rung, for one right-hand side and for
  * several. */
 extern const struct cg_rung cg_textbook, cg_textbook_columns;
-extern const struct cg_rung cg_fused_omp;
+extern const struct cg_rung cg_fused_omp, cg_fused_with_columns;
 extern const struct cg_rung cg_fused_cuda, cg_fused_columns_cuda;
 extern const struct cg_rung cg_graph, cg_graph_columns;
 extern const struct cg_rung cg_persistent_cuda;

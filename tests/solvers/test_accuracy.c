@@ -395,7 +395,46 @@ static void underflow(void **state)
     release(&a);
 }
 
-/* More columns than a small download has room for: each as one by itself. */
+/* A row that several lanes of a GPU share, of several columns. */
+static void long_row_of_columns(void **state)
+{
+    spmv_context *ctx = *state;
+    enum { N = 600, COLUMNS = 5 };
+    const double any = INFINITY;
+    double bounds[COLUMNS], one_b[2 * N] = {0}, one_x[2 * N] = {0};
+    double *b = calloc(2 * N * COLUMNS, sizeof *b), *x = calloc(2 * N * COLUMNS, sizeof *x);
+    struct backward_error found[COLUMNS];
+    uint64_t random = 7;
+    struct entries a = new_entries(N, 2 * N);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            if (i == N / 2 || i == j)
+                add(&a, i, j, support_uniform(&random), 0);
+    finish(&a, SPMV_F64);
+    for (int i = 0; i < N * COLUMNS; i++) {
+        b[2 * i] = support_uniform(&random);
+        x[2 * i] = support_uniform(&random);
+        bounds[i % COLUMNS] = any;
+    }
+    const spmv_csr there = view_there(ctx, &a.view);
+    void *const b_there = upload(ctx, SPMV_F64, b, N * COLUMNS), *const x_there = upload(ctx, SPMV_F64, x, N * COLUMNS);
+    assert_ok(ctx, backward_error_find(ctx, &there, SPMV_F64, COLUMNS, b_there, x_there, bounds, found));
+    for (int v = 0; v < COLUMNS; v++) {
+        for (int i = 0; i < N; i++) {
+            one_b[2 * i] = b[2 * (i * COLUMNS + v)];
+            one_x[2 * i] = x[2 * (i * COLUMNS + v)];
+        }
+        const struct backward_error e = find_within(ctx, &a.view, SPMV_F64, one_b, one_x, &any);
+        assert_true(e.row == found[v].row && fabs(e.omega - found[v].omega) <= 1e-11 * e.omega &&
+                    fabs(e.norm - found[v].norm) <= 1e-11 * e.norm);
+    }
+    support_free(b, x);
+    support_free_in(ctx, b_there, x_there);
+    view_free(ctx, &there);
+    release(&a);
+}
+
+/* More columns than a panel of a GPU and a small download have room for: each as one by itself. */
 static void many_columns(void **state)
 {
     spmv_context *ctx = *state;
@@ -423,7 +462,11 @@ static void many_columns(void **state)
             one_x[2 * i] = x[2 * (i * COLUMNS + v)];
         }
         const struct backward_error e = find_within(ctx, &a.view, SPMV_F64, one_b, one_x, &any);
-        assert_memory_equal(&e, &found[v], sizeof e);
+        if (support_backend != SPMV_BACKEND_CUDA)
+            assert_memory_equal(&e, &found[v], sizeof e);
+        /* a lane of a GPU adds a row from its first entry on, several lanes otherwise */
+        assert_true(e.row == found[v].row && fabs(e.omega - found[v].omega) <= 1e-12 * e.omega &&
+                    fabs(e.norm - found[v].norm) <= 1e-12 * e.norm);
     }
     support_free_in(ctx, b_there, x_there);
     view_free(ctx, &there);
@@ -975,7 +1018,8 @@ static void condition(void **state)
 }
 
 SUPPORT_MAIN(with_context(by_hand), with_context(special_rows), with_context(against_the_definition),
-             with_context(underflow), with_context(many_columns), cmocka_unit_test(same_bits), with_context(penalties),
-             with_context(two_rows), with_context(not_met), with_context(point_source), with_context(several_columns),
-             with_context(callbacks), with_context(repeated), with_context(memory), with_context(residual_of_f32),
-             with_context(dense_systems), with_context(not_dense), with_context(dense_factors), with_context(condition))
+             with_context(underflow), with_context(many_columns), with_context(long_row_of_columns),
+             cmocka_unit_test(same_bits), with_context(penalties), with_context(two_rows), with_context(not_met),
+             with_context(point_source), with_context(several_columns), with_context(callbacks), with_context(repeated),
+             with_context(memory), with_context(residual_of_f32), with_context(dense_systems), with_context(not_dense),
+             with_context(dense_factors), with_context(condition))

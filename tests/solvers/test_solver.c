@@ -409,8 +409,9 @@ static void every_preconditioner(void **state)
             assert_string_equal(result->precond, made.name);
             assert_string_equal(result->why_precond, made.why);
             assert_true(kind < 0 || strcmp(made.name, name) == 0);
-            assert_true(plan.vectors == (general || support_backend != SPMV_BACKEND_CUDA ? 1 : vectors) &&
-                        plan.nnz == s.nnz);
+            const bool at_once = support_backend == SPMV_BACKEND_CUDA ||
+                                 (support_backend == SPMV_BACKEND_OMP && strcmp(name, "amg") == 0);
+            assert_true(plan.vectors == (general || !at_once ? 1 : vectors) && plan.nnz == s.nnz);
             /* at least the copy of A */
             assert_true(info.bytes >= s.nnz * 12 + N * 4 && info.seconds > 0);
             spmv_solver_destroy(solver);
