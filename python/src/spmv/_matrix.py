@@ -238,6 +238,20 @@ def take(
     return taken, vectors, context
 
 
+def transposed(context: Context, matrix: Taken, values: View) -> Taken:
+    """The transpose of the matrix with these values, in the same memory."""
+    on_host = matrix.device == "cpu"
+    parts = list(matrix.tuple(HOST_MEMORY if on_host else CONTEXT_MEMORY))
+    parts[6], parts[7] = values.address if matrix.nnz else 0, CODES[values.dtype]
+    handle = _core.matrix_transpose(context._handle, tuple(parts))
+    rows, cols, nnz, row_ptr, bits, col, val, code, _ = _core.matrix_view(handle)
+    of = ((val, nnz, DTYPES[code]), (col, nnz, np.dtype("int32")), (row_ptr, rows + 1, np.dtype(f"int{bits}")))
+    views = [View(at, (n,), dtype, matrix.device, "other", True, False, None, handle) for at, n, dtype in of]
+    made = Taken((rows, cols), *views, matrix.kind)
+    made.nnz = nnz
+    return made
+
+
 def downloaded(context: Context, v: View) -> np.ndarray:
     if v.stream is not None:
         context._use_stream(*v.stream)
