@@ -28,7 +28,7 @@ struct metadata_extension {
         size_t size;
         struct version version;
         uint32_t traits;
-    } *metadata;
+    } * metadata;
 };
 
 struct error_arguments {

@@ -223,7 +223,8 @@ static PyObject *products(PyObject *module, PyObject *arguments)
         if (about.nnz > 0 && (i == 0 || values.step != 0)) {
             const void *from = operand_of(&values, i);
             if (numbers != 0) {
-                st = spmv_gather(ctx, about.value_type, from, about.nnz, address(numbers), bits, address(space), about.nnz);
+                st = spmv_gather(ctx, about.value_type, from, about.nnz, address(numbers), bits, address(space),
+                                 about.nnz);
                 from = address(space);
             }
             if (st == SPMV_OK)

@@ -196,7 +196,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             return self._product(x, None, None, None)
         traced = differentiable(x)
         if traced is not None:
-            return traced.product(self, x)
+            return traced.matmul(self, x)
         if not self._on_host:
             out = self._direct(x, None, None, None)
             if out is not None:

@@ -27,7 +27,7 @@ from ._numbers import with_number
 from ._pattern import TYPES, Pattern
 from ._plan import Plan
 
-__all__ = ["sddmm", "softmax", "spmm"]
+__all__ = ["matmul", "sddmm", "softmax", "spmm"]
 
 _SPMM, _SDDMM, _SOFTMAX, _PRODUCT = range(4)
 _TYPES = {11: TYPES[0], 12: TYPES[1], 15: np.dtype("complex64"), 18: np.dtype("complex128")}  # numbers of XLA
@@ -265,12 +265,23 @@ def softmax(pattern: Pattern, values: Any) -> jax.Array:
     return _softmax(pattern, _values(pattern, x))
 
 
-def product(plan: Plan, x: Any) -> jax.Array:
-    """``plan @ x`` in a traced function, with the gradient of x."""
+def matmul(plan: Plan, X: Any) -> jax.Array:
+    """Y = A X for the matrix of a plan, as ``plan @ X`` in a traced function. Gradient: of X.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of any type. It must exist as long as functions that were compiled with it.
+    X : Array
+        A vector or a matrix, of the type of the plan or one that converts without loss.
+    """
+    if not isinstance(plan, Plan):
+        raise TypeError(f"the first argument is not a spmv.Plan but {type(plan).__name__}")
+    x = jnp.asarray(X)
     if x.ndim not in (1, 2) or x.shape[0] != plan.shape[1]:
-        raise ValueError(f"x has the shape {x.shape}; the first size must be {plan.shape[1]}, as the matrix has columns")
+        raise ValueError(f"X has the shape {x.shape}; the first size must be {plan.shape[1]}, as the matrix has columns")
     if x.dtype != plan.dtype:
         if not np.can_cast(x.dtype, plan.dtype, "safe"):
-            raise TypeError(f"x has the type {x.dtype}, {plan.dtype} is needed: convert it, or choose dtype=")
+            raise TypeError(f"X has the type {x.dtype}, {plan.dtype} is needed: convert it, or choose dtype=")
         x = x.astype(plan.dtype)
     return _product(plan, False, x)

@@ -14,7 +14,7 @@ and second derivatives work. The gradient of each is made of the others:
 
 where dY of the second line is the sparse matrix with the values dY.
 
-``plan @ X`` for a tensor that requires a gradient comes here too.
+For the fixed values of a plan: ``plan @ X`` or ``spmv.torch.matmul(plan, X)``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._arrays import DEFAULT_STREAM, direct
+from ._arrays import direct
 from ._numbers import with_number
 from ._pattern import TYPES, Pattern
 from ._plan import Plan
 
-__all__ = ["sddmm", "softmax", "spmm"]
+__all__ = ["matmul", "sddmm", "softmax", "spmm"]
 
 _DTYPES = {getattr(torch, t.name): t for t in TYPES}
 
 
 # ------------------------------------------------------------------ what the operators compute
+
+
+def _stream(t: torch.Tensor) -> int:
+    """The current stream of the tensor's device; 0: a CPU."""
+    return direct(torch.Tensor).stream(t.device.index)[0] if t.is_cuda else 0
 
 
 def _taken(pattern: Pattern, **tensors: torch.Tensor) -> tuple[np.dtype, int]:
@@ -46,9 +51,7 @@ def _taken(pattern: Pattern, **tensors: torch.Tensor) -> tuple[np.dtype, int]:
             raise TypeError(f"the tensors must all be of float32 or float64 ({found})")
         if str(t.device) != pattern.device:
             raise ValueError(f"{name} is on the device {t.device}, the pattern on {pattern.device}")
-    if first.device.type == "cpu":
-        return _DTYPES[first.dtype], 0
-    return _DTYPES[first.dtype], direct(torch.Tensor).stream(first.device.index)[0] or DEFAULT_STREAM
+    return _DTYPES[first.dtype], _stream(first)
 
 
 def _operand(t: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
@@ -104,7 +107,13 @@ def _softmax_shape(x: torch.Tensor, pattern: int) -> torch.Tensor:
 
 def _product(x: torch.Tensor, plan: int, adjoint: bool) -> torch.Tensor:
     A = with_number(plan)
-    return (A._backward() if adjoint else A).apply(x.detach(), out=_product_shape(x, plan, adjoint))
+    y = _product_shape(x, plan, adjoint)
+    if adjoint:
+        A = A._backward()
+    if not x.is_contiguous() or str(x.device) != A.context.device:
+        return A.apply(x.detach(), out=y)
+    A._addresses(x.shape[1:], 1, _stream(x), (x.data_ptr(), 0), (y.data_ptr(), 0))
+    return y
 
 
 def _product_shape(x: torch.Tensor, plan: int, adjoint: bool) -> torch.Tensor:
@@ -250,7 +259,7 @@ def _together(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
     heads = b.shape[0] if a.shape[0] == 1 else a.shape[0]
     if heads != b.shape[0] and b.shape[0] != 1:
         raise ValueError(f"{a.shape[0]} and {b.shape[0]} heads: the numbers must be equal, or one of them 1")
-    return a.expand(heads, *a.shape[1:]), b.expand(heads, *b.shape[1:])
+    return tuple(t if t.shape[0] == heads else t.expand(heads, *t.shape[1:]) for t in (a, b))
 
 
 def spmm(pattern: Pattern, values: torch.Tensor, X: torch.Tensor, *, transpose: bool = False) -> torch.Tensor:
@@ -346,15 +355,42 @@ def softmax(pattern: Pattern, values: torch.Tensor) -> torch.Tensor:
     return y if values.dim() == 2 else y.squeeze(0)
 
 
-def product(plan: Plan, x: torch.Tensor) -> torch.Tensor:
-    """``plan @ x`` with the gradient of x."""
-    if x.dim() not in (1, 2) or x.shape[0] != plan.shape[1]:
+def matmul(plan: Plan, X: torch.Tensor) -> torch.Tensor:
+    """Y = A X for the matrix of a plan. Gradient: of X, by a product with the transpose, which is made once.
+
+    ``plan @ X`` is the same, but ``torch.compile`` divides the program there: in compiled functions
+    write ``matmul``. The values of the plan must not change between a product and its gradient.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of any type.
+    X : Tensor
+        A vector or a matrix, of the type of the plan or one that converts without loss.
+
+    Returns
+    -------
+    Tensor
+        In C order.
+
+    Examples
+    --------
+    >>> import torch, spmv, spmv.torch
+    >>> plan = spmv.Plan(torch.tensor([[2.0, 1.0], [0.0, 3.0]]).to_sparse_csr())
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> spmv.torch.matmul(plan, x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if not isinstance(plan, Plan):
+        raise TypeError(f"the first argument is not a spmv.Plan but {type(plan).__name__}")
+    if X.dim() not in (1, 2) or X.shape[0] != plan.shape[1]:
         raise ValueError(
-            f"x has the shape {tuple(x.shape)}; the first size must be {plan.shape[1]}, as the matrix has columns"
+            f"X has the shape {tuple(X.shape)}; the first size must be {plan.shape[1]}, as the matrix has columns"
         )
     wanted = getattr(torch, plan.dtype.name)
-    if x.dtype is not wanted:
-        if torch.promote_types(x.dtype, wanted) is not wanted:
-            raise TypeError(f"x has the type {x.dtype}, {wanted} is needed: convert it, or choose dtype=")
-        x = x.to(wanted)
-    return _ops.product(x, plan._number, False)
+    if X.dtype is not wanted:
+        if torch.promote_types(X.dtype, wanted) is not wanted:
+            raise TypeError(f"X has the type {X.dtype}, {wanted} is needed: convert it, or choose dtype=")
+        X = X.to(wanted)
+    return _ops.product(X, plan._number, False)
