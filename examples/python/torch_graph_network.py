@@ -24,6 +24,7 @@ import io
 import pathlib
 import pickle
 import time
+import warnings
 import zipfile
 
 import numpy as np
@@ -158,6 +159,7 @@ def normalised(A):
 
 def as_tensor(A, device):
     """A as a sparse tensor of PyTorch."""
+    warnings.filterwarnings("ignore", "Sparse CSR|Sparse invariant")
     parts = (torch.from_numpy(a) for a in (A.indptr.astype("int64"), A.indices.astype("int64"), A.data))
     return torch.sparse_csr_tensor(*parts, size=A.shape).to(device)
 
@@ -184,7 +186,7 @@ def train(name, model, graph, x, labels, training, test, epochs):
     with torch.no_grad():
         found = model(graph, x).argmax(dim=1)
     share = float((found == labels)[test].float().mean())
-    print(f"{name:34} accuracy {100 * share:5.1f} %, loss {float(loss):.4f}, {1e3 * float(np.median(times)):8.3f} ms per epoch")
+    print(f"{name:34} accuracy {100 * share:5.1f} %, loss {loss.item():.4f}, {1e3 * float(np.median(times)):8.3f} ms per epoch")
     return share
 
 

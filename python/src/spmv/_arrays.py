@@ -12,7 +12,7 @@ import math
 import operator
 import sys
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -422,7 +422,7 @@ def by_columns(v: View) -> bool:
 
 def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context, columns: bool = False) -> View:
     """A new array of the kind and on the device of like. columns: a matrix that lies column by column (by_columns)."""
-    order = "F" if columns else "C"
+    order: Literal["C", "F"] = "F" if columns else "C"
     if like.kind == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(context.number):

@@ -128,7 +128,9 @@ def arrays_of(A: Any, shape: Any) -> tuple[Any, Any, Any, Any, str]:
         if A.layout != torch.sparse_csr:
             raise TypeError(f"a tensor of the layout {A.layout}; torch.sparse_csr or torch.sparse_coo is needed")
         if A.requires_grad:
-            raise ValueError("the matrix requires a gradient, which spmv does not compute: pass A.detach()")
+            raise ValueError(
+                "the matrix requires a gradient: pass A.detach(). spmv.torch.spmm has gradients of values"
+            )
         if A.dim() != 2:
             raise ValueError(f"a tensor of {A.dim()} dimensions; 2 are needed")
         return A.values(), A.col_indices(), A.crow_indices(), tuple(A.shape), "torch"
@@ -245,9 +247,12 @@ def transposed(context: Context, matrix: Taken, values: View) -> Taken:
     parts[6], parts[7] = values.address if matrix.nnz else 0, CODES[values.dtype]
     handle = _core.matrix_transpose(context._handle, tuple(parts))
     rows, cols, nnz, row_ptr, bits, col, val, code, _ = _core.matrix_view(handle)
-    of = ((val, nnz, DTYPES[code]), (col, nnz, np.dtype("int32")), (row_ptr, rows + 1, np.dtype(f"int{bits}")))
-    views = [View(at, (n,), dtype, matrix.device, "other", True, False, None, handle) for at, n, dtype in of]
-    made = Taken((rows, cols), *views, matrix.kind)
+
+    def part(at: int, n: int, dtype: Any) -> View:
+        return View(at, (n,), np.dtype(dtype), matrix.device, "other", True, False, None, handle)
+
+    indptr = part(row_ptr, rows + 1, f"int{bits}")
+    made = Taken((rows, cols), part(val, nnz, DTYPES[code]), part(col, nnz, "int32"), indptr, matrix.kind)
     made.nnz = nnz
     return made
 

@@ -316,7 +316,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             vectors, count, columns = count, 1, (True, True)
         if vectors == 0 or self.shape[0] == 0:
             return
-        plan = self if (vectors, columns) == (self._vectors, self._columns) else self._with(self._operation, vectors, columns)
+        same = vectors == self._vectors and columns == self._columns
+        plan = self if same else self._with(self._operation, vectors, columns)
         for i in range(count):
             _core.apply(plan._handle, x[0] + i * x[1], y[0] + i * y[1], None, None, stream)
 

@@ -30,7 +30,7 @@ from ._plan import Plan
 __all__ = ["matmul", "sddmm", "softmax", "spmm"]
 
 _SPMM, _SDDMM, _SOFTMAX, _PRODUCT = range(4)
-_TYPES = {11: TYPES[0], 12: TYPES[1], 15: np.dtype("complex64"), 18: np.dtype("complex128")}  # numbers of XLA
+_XLA = {11: "float32", 12: "float64", 15: "complex64", 18: "complex128"}
 
 
 # ------------------------------------------------------------------ what XLA calls
@@ -40,7 +40,7 @@ class _Buffer:
     """An argument or result: its first dimensions are mapped ones, of size 1 where it is the same for all."""
 
     def __init__(self, address: int, code: int, shape: tuple[int, ...], own: int) -> None:
-        self.address, self.dtype = address, _TYPES[code]
+        self.address, self.dtype = address, np.dtype(_XLA[code])
         mapped = len(shape) - own
         self.mapped, self.shape = shape[:mapped], shape[mapped:]
         self.bytes = math.prod(self.shape) * self.dtype.itemsize
@@ -68,11 +68,12 @@ def _run(on_gpu: int, stream: int, numbers: tuple[int, ...], given: list[Any]) -
     kind, number, flag, *own = numbers
     thing = with_number(number)
     if thing.context.is_cuda != bool(on_gpu):
+        here = "a GPU" if on_gpu else "the CPU"
         raise ValueError(
-            f"the {type(thing).__name__.lower()} is on {thing.context.device}, JAX runs on {'a GPU' if on_gpu else 'the CPU'}: "
-            "make it with device=, or run the function elsewhere"
+            f"the {type(thing).__name__.lower()} is on {thing.context.device}, but JAX runs this function on {here}: "
+            "make it with another device="
         )
-    buffers = [_Buffer(*b, n) for b, n in zip(given, own)]
+    buffers = [_Buffer(address, code, shape, n) for (address, code, shape), n in zip(given, own)]
     stream = stream or DEFAULT_STREAM if on_gpu else 0
     dtype = buffers[0].dtype
     for count, operands in _operands(buffers):
@@ -83,6 +84,8 @@ def _run(on_gpu: int, stream: int, numbers: tuple[int, ...], given: list[Any]) -
         elif kind == _SOFTMAX:
             thing._softmax(dtype, count, stream, *operands)
         else:
+            if dtype != thing.dtype:
+                raise TypeError(f"X has the type {dtype}, the plan {thing.dtype}")
             plan = thing._backward(conjugate=False) if flag else thing
             plan._addresses(buffers[0].shape[1:], count, stream, *operands)
 
@@ -283,5 +286,7 @@ def matmul(plan: Plan, X: Any) -> jax.Array:
     if x.dtype != plan.dtype:
         if not np.can_cast(x.dtype, plan.dtype, "safe"):
             raise TypeError(f"X has the type {x.dtype}, {plan.dtype} is needed: convert it, or choose dtype=")
+        if jax.dtypes.canonicalize_dtype(plan.dtype) != plan.dtype:
+            raise TypeError(f"the plan has the type {plan.dtype}, which JAX has with jax_enable_x64 only")
         x = x.astype(plan.dtype)
     return _product(plan, False, x)

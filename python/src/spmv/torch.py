@@ -42,10 +42,12 @@ def _stream(t: torch.Tensor) -> int:
     return direct(torch.Tensor).stream(t.device.index)[0] if t.is_cuda else 0
 
 
-def _taken(pattern: Pattern, **tensors: torch.Tensor) -> tuple[np.dtype, int]:
-    """The type of the tensors and the current stream, if the pattern can take them."""
+def _taken(pattern: Pattern, sizes: tuple[int, ...], **tensors: torch.Tensor) -> tuple[np.dtype, int]:
+    """The type of the tensors and the current stream, if the pattern can take them. sizes: of their second dimensions."""
     first = next(iter(tensors.values()))
-    for name, t in tensors.items():
+    for (name, t), n in zip(tensors.items(), sizes):
+        if t.shape[:2] != (first.shape[0], n):
+            raise ValueError(f"{name} has the shape {tuple(t.shape)}, not ({first.shape[0]}, {n}, ...)")
         if t.dtype is not first.dtype or t.dtype not in _DTYPES:
             found = ", ".join(f"{n}: {t.dtype}" for n, t in tensors.items())
             raise TypeError(f"the tensors must all be of float32 or float64 ({found})")
@@ -64,7 +66,7 @@ def _operand(t: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
 
 def _spmm(values: torch.Tensor, x: torch.Tensor, pattern: int, transpose: bool) -> torch.Tensor:
     P = with_number(pattern)
-    dtype, stream = _taken(P, values=values, X=x)
+    dtype, stream = _taken(P, (P.nnz, P.shape[0 if transpose else 1]), values=values, X=x)
     y = _spmm_shape(values, x, pattern, transpose)
     by_columns = x.shape[0] == 1 and not x[0].is_contiguous() and x[0].t().is_contiguous()
     values, of_values = _operand(values)
@@ -79,7 +81,7 @@ def _spmm_shape(values: torch.Tensor, x: torch.Tensor, pattern: int, transpose: 
 
 def _sddmm(a: torch.Tensor, b: torch.Tensor, pattern: int) -> torch.Tensor:
     P = with_number(pattern)
-    dtype, stream = _taken(P, A=a, B=b)
+    dtype, stream = _taken(P, P.shape, A=a, B=b)
     y = _sddmm_shape(a, b, pattern)
     if a.shape[2] == 0:
         return y.zero_()
@@ -94,7 +96,7 @@ def _sddmm_shape(a: torch.Tensor, b: torch.Tensor, pattern: int) -> torch.Tensor
 
 def _softmax(x: torch.Tensor, pattern: int) -> torch.Tensor:
     P = with_number(pattern)
-    dtype, stream = _taken(P, values=x)
+    dtype, stream = _taken(P, (P.nnz,), values=x)
     y = _softmax_shape(x, pattern)
     x, of_x = _operand(x)
     P._softmax(dtype, x.shape[0], stream, of_x, _operand(y)[1])
@@ -110,7 +112,8 @@ def _product(x: torch.Tensor, plan: int, adjoint: bool) -> torch.Tensor:
     y = _product_shape(x, plan, adjoint)
     if adjoint:
         A = A._backward()
-    if not x.is_contiguous() or str(x.device) != A.context.device:
+    as_it_is = x.is_contiguous() and x.shape[0] == A.shape[1] and x.dtype is getattr(torch, A.dtype.name)
+    if not as_it_is or str(x.device) != A.context.device:
         return A.apply(x.detach(), out=y)
     A._addresses(x.shape[1:], 1, _stream(x), (x.data_ptr(), 0), (y.data_ptr(), 0))
     return y
@@ -259,7 +262,8 @@ def _together(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
     heads = b.shape[0] if a.shape[0] == 1 else a.shape[0]
     if heads != b.shape[0] and b.shape[0] != 1:
         raise ValueError(f"{a.shape[0]} and {b.shape[0]} heads: the numbers must be equal, or one of them 1")
-    return tuple(t if t.shape[0] == heads else t.expand(heads, *t.shape[1:]) for t in (a, b))
+    a, b = (t if t.shape[0] == heads else t.expand(heads, *t.shape[1:]) for t in (a, b))
+    return a, b
 
 
 def spmm(pattern: Pattern, values: torch.Tensor, X: torch.Tensor, *, transpose: bool = False) -> torch.Tensor:
