@@ -170,7 +170,7 @@ def test_patterns(cupy, transpose):
         x = np.stack([vector(shape[1], columns=k), vector(shape[1], columns=k, seed=3)])
         v, X = cupy.asarray(values), cupy.asarray(x.swapaxes(1, 2).copy() if columns else x)
         Y = cupy.empty((2, shape[0], k))
-        steps = [(a.data.ptr, a.nbytes // 2) for a in (v, X, Y)]
+        steps = [(a.data.ptr, 8 * a.size // 2) for a in (v, X, Y)]
         P._products(f8, transpose, k, 2, stream, *steps, columns)
         for h in range(2):
             M = sp.csr_array((values[h], A.indices, A.indptr), shape=A.shape)
