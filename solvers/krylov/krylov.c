@@ -31,6 +31,9 @@ spmv_status krylov_check_plan(const char *call, const spmv_plan *plan, const spm
         if (st != SPMV_OK)
             return st;
     }
+    if (type_is_half(info->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: the plan has type %s; solvers compute in f64, f32, c128, c64",
+                            call, spmv_type_name(info->type));
     if (type_is_complex(info->type) && info->vectors != 1)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "%s: several right-hand sides at once are not supported with type %s", call,
