@@ -508,11 +508,12 @@ static spmv_status solve_batches(spmv_solver *s, const void *b, void *x)
         memcpy(s->results + first, results, (size_t)columns * sizeof *results);
         if (ended != SPMV_OK && worst == SPMV_OK) {
             worst = ended;
-            snprintf(sentence, sizeof sentence, "right-hand sides %d to %d of %d: %.440s", first + 1, first + columns, all,
-                     spmv_last_error(s->ctx));
+            if (columns < all)
+                snprintf(sentence, sizeof sentence, "right-hand sides %d to %d of %d: %.440s", first + 1,
+                         first + columns, all, spmv_last_error(s->ctx));
+            else
+                snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
         }
-        if (!others_follow(ended))
-            break;
         copy = (struct columns_copy){.type = type,
                                      .n = n,
                                      .from_stride = width,
@@ -522,6 +523,11 @@ static spmv_status solve_batches(spmv_solver *s, const void *b, void *x)
                                      .from = some_x,
                                      .to = (char *)x + first * size};
         TRY(columns_copy(s->ctx, &copy));
+        if (!others_follow(ended)) {
+            for (int v = first + columns; v < all; v++)
+                s->results[v].status = ended;
+            break;
+        }
     }
     if (worst != SPMV_OK)
         st = context_fail(s->ctx, worst, "%s", sentence);
@@ -545,8 +551,8 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
     if (solver_vectors_at_once(s) == 1 || s->null_space != NULL)
         return solve_columns(s, b, x, false);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    const spmv_status st = solver_vectors_at_once(s) < s->options.vectors ? solve_batches(s, b, x)
-                                                                           : solve_together(s, b, x, s->results);
+    const spmv_status st = solver_plan(s)->vectors != s->options.vectors ? solve_batches(s, b, x)
+                                                                         : solve_together(s, b, x, s->results);
     for (int v = 0; v < s->options.vectors; v++)
         more = more || may_go_on(s, s->results[v].status);
     return more && st != SPMV_OK && (spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE)

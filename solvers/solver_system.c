@@ -31,16 +31,19 @@ spmv_status solver_smallest_of_ranks(const spmv_solver *s, double *number)
     return st;
 }
 
-/* More right-hand sides than this are solved in batches of about the same size, which bounds the memory. A matrix is
- * then a small part of what a step reads. */
-enum { MOST_AT_ONCE = 64 };
+/* More right-hand sides than MOST_AT_ONCE are solved in batches of about the same size, which bounds the memory. A
+ * matrix is then a small part of what a step reads. On a GPU, from WHOLE_FROM on, a multiple of WHOLE are solved, of
+ * which the last ones may be 0: products load 16 bytes at once. */
+enum { MOST_AT_ONCE = 64, WHOLE = 4, WHOLE_FROM = 8 };
 
 int solver_vectors_at_once(const spmv_solver *s)
 {
-    const int all = s->options.vectors, batches = (int)ceil_divide(all, MOST_AT_ONCE);
+    const int all = s->options.vectors, each = (int)ceil_divide(all, ceil_divide(all, MOST_AT_ONCE));
     if (!s->solver->columns || one_by_one(s))
         return 1;
-    return s->options.plan != NULL ? all : (int)ceil_divide(all, batches);
+    if (s->options.plan != NULL)
+        return all;
+    return context_on_device(s->ctx) && each >= WHOLE_FROM ? (int)ceil_divide(each, WHOLE) * WHOLE : each;
 }
 
 /* Makes -A and its plan. */

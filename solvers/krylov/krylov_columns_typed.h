@@ -93,7 +93,7 @@ static ALWAYS_INLINE void TYPED(solution)(const struct columns_job *j, int64_t f
     TYPED(direction)(j, first, last, true, v, width);
 }
 
-static void TYPED(narrow)(const struct columns_job *j, int64_t first, int64_t last)
+static ALWAYS_INLINE void TYPED(narrow)(const struct columns_job *j, int64_t first, int64_t last)
 {
     const VALUE *r = j->r;
     OTHER *in = j->in;
@@ -104,7 +104,7 @@ static void TYPED(narrow)(const struct columns_job *j, int64_t first, int64_t la
                                         : (OTHER)0;
 }
 
-static void TYPED(begin)(const struct columns_job *j, int64_t first, int64_t last)
+static ALWAYS_INLINE void TYPED(begin)(const struct columns_job *j, int64_t first, int64_t last)
 {
     const OTHER *out = j->out;
     VALUE *p = j->p;
@@ -114,7 +114,7 @@ static void TYPED(begin)(const struct columns_job *j, int64_t first, int64_t las
                 runs(j, v) ? (VALUE)((double)out[i * j->stride + v] * (j->factor * j->size[v])) : (VALUE)0;
 }
 
-static void TYPED(tile)(void *state, int64_t tile)
+static ALWAYS_INLINE void TYPED(work)(void *state, int64_t tile)
 {
     const struct columns_state *const s = state;
     const struct columns_job *const j = s->job;
@@ -146,3 +146,14 @@ static void TYPED(tile)(void *state, int64_t tile)
         break;
     }
 }
+
+static void TYPED(tile)(void *state, int64_t tile)
+{
+    TYPED(work)(state, tile);
+}
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void TYPED(tile_avx2)(void *state, int64_t tile)
+{
+    TYPED(work)(state, tile);
+}
+#endif
