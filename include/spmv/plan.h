@@ -252,6 +252,9 @@ typedef struct spmv_verify_result {
                                                   and r_i is finite */
     double worst_value, worst_reference;       /* y_i and r_i of that row: real parts */
     double worst_value_im, worst_reference_im; /* imaginary parts; 0 for real types */
+    /* Of ||alpha op(A) x + beta y0||: by how much two results with sums in f64 may differ; and, for
+     * vectors of f32 and c64, the norm with sums in long double, else 0 */
+    double norm_error, norm;
 } spmv_verify_result;
 
 /* Checks host_y against the reference r = alpha op(A) x + beta y0, computed on ctx: in long double

@@ -164,6 +164,9 @@ template <typename T, typename Stored> struct matrix {
     /* The launch has the tiles of the matrix without `skipped` ones from skip_from on. */
     order tiles;
     int64_t skip_from, skipped;
+    /* NULL, or the launch has runs of tiles, `runs` of them, in place of tiles, and skips runs (plan_ranks.runs) */
+    const int32_t *run;
+    int32_t runs;
 
     /* The number in the matrix of a tile of the launch. */
     template <typename Int> __device__ Int tile(Int g) const
@@ -171,6 +174,20 @@ template <typename T, typename Stored> struct matrix {
         return g < (Int)skip_from ? g : g + (Int)skipped;
     }
 };
+
+/* The tiles that a block computes before it hands on a sum. */
+struct alignas(8) some_tiles {
+    int32_t first, end;
+};
+
+/* Those of the launch's run number r, or its tile number r. order::END behind the last. */
+template <typename Matrix> __device__ some_tiles tiles_of(const Matrix &m, int32_t r)
+{
+    if (r >= (m.run != nullptr ? m.runs : m.tiles.tiles))
+        return {order::END, order::END};
+    const int32_t in_matrix = m.tile(r);
+    return m.run != nullptr ? *(const some_tiles *)(m.run + 2 * in_matrix) : some_tiles{in_matrix, in_matrix + 1};
+}
 
 /* A matrix with a table of its distinct values, in the type of the sums, and one code per place. */
 template <typename T> struct coded_matrix : matrix<T, T> {
@@ -272,16 +289,14 @@ __device__ void store_rows(Store &store, int64_t row, int64_t rows, T low, T hig
         store(row + warp_lanes, high, held[1]);
 }
 
+/* Computes a warp's slice of a tile. False: the product is not needed. */
 template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
-__global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(Matrix m, const T *x, Store store)
+__device__ __forceinline__ bool compute_tile(const Matrix &m, const Load &load, int64_t tile, const T *x, Store &store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
-    const int64_t tile = m.tile((int64_t)blockIdx.x), slice = tile * WARPS + (int)threadIdx.x / warp_lanes,
-                  first = slice * ROWS;
-    const Load load(m.retained);
+    const int64_t slice = tile * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
     head mine = {};
     int count = 0;
-    let_next_begin();
     if (slice < m.slices) {
         mine = m.heads[slice];
         count = m.heads[slice + 1].begin - mine.begin;
@@ -315,7 +330,7 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
                 x_high[i] = load_gathered(x_at + warp_lanes);
         }
         if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
-            return;
+            return false;
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             low += product_of<HELD>(m, (c.at[i].low >> lane & 1u) != 0, low_of(c.value[i]), x_low[i]);
@@ -323,11 +338,34 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
         }
     }
     if (stopped)
-        return;
+        return false;
     if constexpr (AT_ONCE != FEW_AT_ONCE)
         look_ahead(store, first + lane, m.rows, held);
     store_rows(store, first + lane, m.rows, low, high, held);
-    store.template end_tile<shape>(tile);
+    return true;
+}
+
+template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
+__global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(Matrix m, const T *x, Store store)
+{
+    const Load load(m.retained);
+    const int64_t tile = m.tile((int64_t)blockIdx.x);
+    let_next_begin();
+    if (compute_tile<AT_ONCE, HELD>(m, load, tile, x, store))
+        store.template end_tile<shape>(tile);
+}
+
+/* The same for the runs of tiles of a rank. */
+template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
+__global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) run_kernel(Matrix m, const T *x, Store store)
+{
+    const Load load(m.retained);
+    const some_tiles own = tiles_of(m, (int32_t)blockIdx.x);
+    let_next_begin();
+    for (int32_t tile = own.first; tile < own.end; tile++)
+        if (!compute_tile<AT_ONCE, HELD>(m, load, tile, x, store))
+            return;
+    store.template end_run<shape>(m.tile((int64_t)blockIdx.x));
 }
 
 /* The slots of a batch, and the elements of x for the lane's two rows; 0 where a row has no entry. */
@@ -360,17 +398,20 @@ struct place {
     int32_t tile, pattern, begin, end;
 };
 
-/* The warp's slice at a position of the order, before `end`. */
+/* The warp's slice of a tile of the matrix; tile: also order::NONE or order::END. */
+template <typename Matrix> __device__ place place_at(const Matrix &m, int32_t tile)
+{
+    const int64_t slice = (int64_t)tile * WARPS + (int)threadIdx.x % shape::BLOCK / warp_lanes;
+    if (tile < 0 || slice >= m.slices)
+        return {tile, 0, 0, 0};
+    return {tile, m.heads[slice].pattern, m.heads[slice].begin, m.heads[slice + 1].begin};
+}
+
+/* The same at a position of the order, before `end`. */
 template <typename Matrix> __device__ place place_of(const Matrix &m, int32_t position, int32_t end)
 {
     const int32_t in_launch = position < end ? m.tiles.tile(position) : (int32_t)order::END;
-    if (in_launch < 0)
-        return {in_launch, 0, 0, 0};
-    const int32_t tile = m.tile(in_launch);
-    const int64_t slice = (int64_t)tile * WARPS + (int)threadIdx.x % shape::BLOCK / warp_lanes;
-    if (slice >= m.slices)
-        return {tile, 0, 0, 0};
-    return {tile, m.heads[slice].pattern, m.heads[slice].begin, m.heads[slice + 1].begin};
+    return place_at(m, in_launch < 0 ? in_launch : m.tile(in_launch));
 }
 
 /* A warp of strip_kernel. It computes its slices, a batch of AT_ONCE slots after the other. While it gathers x
@@ -484,18 +525,24 @@ __global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
 {
     const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
     const uint32_t bit = 1u << lane;
-    const int32_t turns = m.tiles.tiles;
-    int32_t turn = (int32_t)blockIdx.x;
+    int32_t turn = (int32_t)blockIdx.x, now_turn = turn;
     let_next_begin();
-    place next = place_of(m, turn, turns);
+    some_tiles own = tiles_of(m, turn), behind = tiles_of(m, turn += (int32_t)gridDim.x);
+    place next = place_at(m, own.first);
 
     await_kernel_before();
     const bool stopped = store.stopped();
-    for (int parity = 0; next.tile != order::END; parity ^= 1) {
+    for (int parity = 0; next.tile != order::END;) {
         const place now = next;
         const int64_t first = ((int64_t)now.tile * WARPS + warp) * ROWS;
-        turn += (int32_t)gridDim.x;
-        next = place_of(m, turn, turns);
+        const bool ends = ++own.first == own.end;
+        const int32_t which = now_turn;
+        if (ends) {
+            now_turn = turn;
+            own = behind;
+            behind = tiles_of(m, turn += (int32_t)gridDim.x);
+        }
+        next = place_at(m, own.first);
         const T *const x_from = settled(x + first + lane);
         const slot *const at = m.patterns + now.pattern;
         const int count = now.end - now.begin;
@@ -519,8 +566,13 @@ __global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
             return;
         look_ahead(store, first + lane, m.rows, held);
         store_rows(store, first + lane, m.rows, low, high, held);
-        if (m.parts == 0)
-            store.template end_tile<shape>(now.tile, parity);
+        if (m.parts == 0 && ends) {
+            if (m.run != nullptr)
+                store.template end_run<shape>(m.tile(which), parity);
+            else
+                store.template end_tile<shape>(now.tile, parity);
+            parity ^= 1;
+        }
     }
     if (m.parts != 0)
         store.template end_tile<shape>(blockIdx.x);
@@ -561,6 +613,10 @@ template <tiles::values HELD, typename Load, typename Matrix, typename T, typena
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
     const int blocks = m.tiles.tiles;
+    if constexpr (Store::HEAVY)
+        if (m.run != nullptr)
+            return launch_cached<run_kernel<FEW_AT_ONCE, HELD, Load, Matrix, T, Store>>(
+                ctx, "spmv slices", m.runs, shape::BLOCK, SHARED_PERCENT, m, x, store);
     return m.many_at_once ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, T, Store>>(
                                 ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
                           : launch_cached<kernel<FEW_AT_ONCE, HELD, Load, Matrix, T, Store>>(
@@ -610,7 +666,10 @@ spmv_status run_constant(spmv_context *ctx, const constant_matrix<T> &m, const T
     /* Many turns a block: loads ahead pay. Few: the multiprocessors would not end together. */
     const int64_t at_once = (int64_t)constant_resident(AT_ONCE) * ((const cuda_state *)ctx->device)->multiprocessors;
     const int64_t tiles = m.tiles.tiles;
-    const int blocks = (int)(m.parts != 0 ? m.parts : tiles < CONSTANT_TURNS * at_once ? tiles : at_once);
+    const int blocks = (int)(m.parts != 0          ? m.parts
+                             : m.run != nullptr    ? (m.runs < at_once ? m.runs : at_once)
+                             : tiles < CONSTANT_TURNS * at_once ? tiles
+                                                                : at_once);
     return m.value_table != nullptr
                ? launch_cached<constant_kernel<AT_ONCE, true, T, Store>>(ctx, "spmv slices", blocks, shape::BLOCK,
                                                                          SHARED_PERCENT, m, x, store)
