@@ -110,8 +110,6 @@ struct plan_ranks {
     spmv_status (*queue_parts)(void *self, spmv_type type, const void *numbers, int64_t tile_rows, void *parts);
     spmv_status (*queue_step_sums)(void *self, spmv_type type, const struct plan_step_parts *parts, void *sums);
     bool leaves_parts;
-    int runs;
-    const int32_t *run;
     bool (*let_wait)(void *self, bool free);
     spmv_status (*await)(void *self, void *event);
     const struct exchange_view *view;
@@ -119,6 +117,8 @@ struct plan_ranks {
     spmv_status (*publish_dot)(void *self, spmv_type type, const void *a, const void *b);
     spmv_status (*take)(void *self, void *x);
     spmv_status (*meet)(void *self);
+    int runs;
+    const int32_t *run;
 };
 /* PLAN_RUNS: the most runs of a chunk. With 1056 chunks there are 8 for each of 7 blocks on each of the 132
  * multiprocessors of an H100, on one GPU; on two there are 4, on four 2. */
@@ -204,16 +204,16 @@ struct spmv_method {
      * rows, so ranks cannot use parts. */
     int part_rows;
 
-    /* The distinct values of a table that the plan has, numbers of plan->type in the context's memory; *count: 0 if it
-     * has none. NULL: the method keeps no table that ranks compare (plan_ranks.runs). */
-    const void *(*table)(const spmv_plan *plan, int *count);
-
     /* The number of parts of each column's x'y that a product can leave; 0: none. NULL: 0. */
     int64_t (*column_parts)(const spmv_plan *plan, const void *x);
 
     /* Releases what plan->state points to. Called if plan->state is not NULL; it may be partly
      * built. */
     void (*release)(spmv_plan *plan);
+
+    /* The distinct values of a table that the plan has, numbers of plan->type in the context's memory; *count: 0 if it
+     * has none. NULL: the method keeps no table that ranks compare (plan_ranks.runs). */
+    const void *(*table)(const spmv_plan *plan, int *count);
 };
 
 /* The types of products: X(name, TYPE of the values, TYPE of vectors and sums). */

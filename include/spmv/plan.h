@@ -105,7 +105,7 @@ SPMV_API spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, cons
 
 /* Destroys a plan after the work queued on the context's stream is done. CUDA graphs that captured
  * products of the plan and run on other streams must have ended before. On a GPU the context keeps
- * up to 1/32 of the device's memory for its next plans, until it is destroyed or memory is
+ * up to 1/8 of the device's memory for its next plans, until it is destroyed or memory is
  * short. */
 SPMV_API void spmv_plan_destroy(spmv_plan *plan);
 

@@ -150,165 +150,55 @@ __device__ void tell(const system<T> &a, const turn<T> &now, const turn<T> &then
     s->iterations_then = then.iterations;
 }
 
-/* The elements of a thread: `each` of them at a time, and more turns later. Without ranks, blocks take tiles of
- * elements by turns, and each leaves one part of the squares. */
-template <typename T> struct by_tiles {
-    using System = system<T>;
-    struct shared {
-    };
-    cg_fused::own_elements<each<T>> own;
+/* The first elements of a thread, and the next ones: as next of own_elements. Without ranks blocks take tiles
+ * of elements in turns, and each leaves one part; with ranks they take chunks (own_elements). */
+template <typename T> __device__ auto first_elements(const system<T> &a)
+{
+    return cg_fused::own_elements<each<T>>(blockIdx.x * (int64_t)(each<T> * BLOCK) + threadIdx.x, a.n);
+}
 
-    __device__ by_tiles(const System &a, shared &)
-        : own(blockIdx.x * (int64_t)(each<T> * BLOCK) + threadIdx.x, a.n)
-    {
-    }
+template <typename T> __device__ auto first_elements(const system_of_chunks<T> &a)
+{
+    return cg_fused::own_elements<each<T>>(a);
+}
 
-    __device__ bool begins(const System &)
-    {
-        return own.i - (int)threadIdx.x < own.behind;
-    }
+template <typename T, typename Elements> __device__ bool next_elements(const system<T> &a, Elements &own, bool *ended)
+{
+    own.i += (int64_t)gridDim.x * (each<T> * BLOCK);
+    *ended = own.i - (int)threadIdx.x >= a.n;
+    return !*ended;
+}
 
-    __device__ bool goes_on(const System &a, two<T> *)
-    {
-        own.i += (int64_t)gridDim.x * (each<T> * BLOCK);
-        return own.i - (int)threadIdx.x < a.n;
-    }
+template <typename T, typename Elements>
+__device__ bool next_elements(const system_of_chunks<T> &a, Elements &own, bool *ended)
+{
+    return own.next(a, ended);
+}
 
-    __device__ bool ends(const System &a, two<T> part)
-    {
-        part = part_sums::sum_block(part);
-        if (threadIdx.x == 0)
-            a.next_left[blockIdx.x] = part;
-        return true;
-    }
-};
+/* Hands on the part of the squares that has ended. */
+template <typename T, typename Elements> __device__ void end_part(const system<T> &a, const Elements &, two<T> part)
+{
+    part = part_sums::sum_block(part);
+    if (threadIdx.x == 0)
+        a.next_left[blockIdx.x] = part;
+}
 
-/* With ranks, blocks take chunks by turns, and each chunk has a part. The warps of a block take the pieces of its
- * chunks in a circle, which goes on from one chunk to the next, so all warps have about as many. No warp waits for the
- * others: what they have added up stays in shared memory until all chunks of the block are done, or MOST of them. */
-template <typename T> struct by_chunks {
-    using System = system_of_chunks<T>;
-    enum { EACH = each<T>, PIECE = EACH * warp_lanes, WARPS = BLOCK / warp_lanes, MOST = 8 };
-
-    /* Of a round: the chunks first, first + gridDim.x, ...: `turns` of them. */
-    struct shared {
-        int first, turns;
-        uint32_t bounds[MOST][2]; /* a rank has fewer than 2^31 rows: its columns have 32 bits */
-        two<T> sums[MOST][WARPS];
-    };
-    struct elements {
-        uint32_t i, behind;
-
-        __device__ void load(const T *from, T (&to)[EACH]) const
-        {
-#pragma unroll
-            for (int k = 0; k < EACH; k++)
-                to[k] = i + k * warp_lanes < behind ? from[i + k * warp_lanes] : T();
-        }
-
-        template <typename Body> __device__ void each(const Body &body) const
-        {
-#pragma unroll
-            for (int k = 0; k < EACH; k++)
-                if (i + k * warp_lanes < behind)
-                    body(k, i + k * warp_lanes);
-        }
-    } own;
-    shared &round;
-    int turn, place; /* place: of the warp in the circle of the present chunk: it has pieces place, place + WARPS, ... */
-
-    __device__ by_chunks(const System &a, shared &memory)
-        : own(), round(memory), turn(0), place((int)threadIdx.x / warp_lanes)
-    {
-        begin_round(a, (int)blockIdx.x);
-    }
-
-    /* Together. */
-    __device__ void begin_round(const System &a, int first)
-    {
-        const int left = (a.chunks - 1 - first) / (int)gridDim.x + 1, turns = left < MOST ? left : (int)MOST;
-        const int k = (int)threadIdx.x / 2, end = (int)threadIdx.x % 2;
-        if (k < turns)
-            round.bounds[k][end] = (uint32_t)a.chunk[first + k * (int)gridDim.x + end];
-        if (threadIdx.x == 0) {
-            round.first = first;
-            round.turns = turns;
-        }
-        turn = 0;
-        __syncthreads();
-    }
-
-    /* Goes to the warp's first piece of the present chunk. Whether it has one. */
-    __device__ bool enters()
-    {
-        own.i = round.bounds[turn][0] + place * PIECE + threadIdx.x % warp_lanes;
-        own.behind = round.bounds[turn][1];
-        return has_piece();
-    }
-
-    __device__ bool has_piece() const
-    {
-        return own.i - threadIdx.x % warp_lanes < own.behind;
-    }
-
-    /* Leaves the present chunk, and those behind it where the warp has no piece. False: the round ends. */
-    __device__ bool leaves(two<T> part)
-    {
-        do {
-            const uint32_t pieces = (own.behind - round.bounds[turn][0] + PIECE - 1) / PIECE;
-            part = warp_sum(part, warp_lanes);
-            if (threadIdx.x % warp_lanes == 0)
-                round.sums[turn][place] = part;
-            part = {};
-            place = (int)((place + WARPS - pieces % WARPS) % WARPS);
-        } while (++turn < round.turns && !enters());
-        return turn < round.turns;
-    }
-
-    __device__ bool begins(const System &)
-    {
-        return enters() || leaves({});
-    }
-
-    __device__ bool goes_on(const System &, two<T> *part)
-    {
-        own.i += WARPS * PIECE;
-        if (has_piece())
-            return true;
-        const two<T> sum = *part;
-        *part = {};
-        return leaves(sum);
-    }
-
-    /* Together, at the end of a round. Whether it was the last. */
-    __device__ bool ends(const System &a, two<T>)
-    {
-        const int lane = (int)threadIdx.x % warp_lanes;
-        __syncthreads();
-        const int first = round.first, turns = round.turns, next = first + turns * (int)gridDim.x;
-        for (int k = (int)threadIdx.x / warp_lanes; k < turns; k += WARPS) {
-            const two<T> sum = warp_sum(lane < WARPS ? round.sums[k][lane] : two<T>(), WARPS);
-            if (lane == 0)
-                a.next_left[first + k * (int)gridDim.x] = sum;
-        }
-        if (next >= a.chunks)
-            return true;
-        __syncthreads();
-        begin_round(a, next);
-        return false;
-    }
-};
+template <typename T, typename Elements>
+__device__ void end_part(const system_of_chunks<T> &a, const Elements &own, two<T> part)
+{
+    part = part_sums::sum_block(part);
+    if (threadIdx.x == 0)
+        a.next_left[own.turn_before()] = part;
+}
 
 /* The vector kernel of a step. */
-template <typename T, parts_of_x PARTS, typename Walk>
-__global__ void __launch_bounds__(BLOCK, 2) step(typename Walk::System a)
+template <typename T, parts_of_x PARTS, typename System> __global__ void __launch_bounds__(BLOCK, 2) step(System a)
 {
     constexpr bool ADDS = PARTS != parts_of_x::NONE, TWO = PARTS == parts_of_x::TWO;
+    constexpr bool CHUNKS = !std::is_same<System, system<T>>::value; /* a block may have several parts */
     constexpr int EACH = each<T>;
-    __shared__ typename Walk::shared memory;
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
     let_next_begin();
-    Walk walk(a, memory);
     await_kernel_before();
     const turn<T> now = *a.now;
     if (now.ended) {
@@ -316,19 +206,18 @@ __global__ void __launch_bounds__(BLOCK, 2) step(typename Walk::System a)
             *a.then = now;
         return;
     }
+    auto own = first_elements(a);
     T r[EACH], q[EACH], p[EACH], x[EACH], before[EACH];
     const auto load = [&] {
-        walk.own.load(a.r, r);
-        walk.own.load(a.q, q);
-        walk.own.load(a.p, p);
+        own.load(a.r, r);
+        own.load(a.q, q);
+        own.load(a.p, p);
         if constexpr (ADDS)
-            walk.own.load(a.x, x);
+            own.load(a.x, x);
         if constexpr (TWO)
-            walk.own.load(a.next, before);
+            own.load(a.next, before);
     };
-    bool more = walk.begins(a);
-    if (more)
-        load();
+    load();
     const sums<T> sum = sum_all(a);
     const int stop = stop_of(*a.s, now, sum);
     const turn<T> then = predict(now, sum.squares.im, sum.products.re, sum.products.im);
@@ -338,28 +227,29 @@ __global__ void __launch_bounds__(BLOCK, 2) step(typename Walk::System a)
         return;
     two<T> part = {};
     for (;;) {
-        while (more) {
-            walk.own.each([&](int k, int64_t i) {
-                r[k] -= then.alpha * q[k];
-                const T z = a.z_of(i, r[k]);
-                a.r[i] = r[k];
-                part += two<T>{r[k] * r[k], r[k] * z};
-                if constexpr (TWO)
-                    x[k] += now.alpha * before[k];
-                if constexpr (ADDS)
-                    a.x[i] = x[k] + then.alpha * p[k];
-                a.next[i] = z + then.beta * p[k];
-            });
-            more = walk.goes_on(a, &part);
-            if (more)
-                load();
+        own.each([&](int k, int64_t i) {
+            r[k] -= then.alpha * q[k];
+            const T z = a.z_of(i, r[k]);
+            a.r[i] = r[k];
+            part += two<T>{r[k] * r[k], r[k] * z};
+            if constexpr (TWO)
+                x[k] += now.alpha * before[k];
+            if constexpr (ADDS)
+                a.x[i] = x[k] + then.alpha * p[k];
+            a.next[i] = z + then.beta * p[k];
+        });
+        bool ended;
+        const bool more = next_elements(a, own, &ended);
+        if (CHUNKS && ended) {
+            end_part(a, own, part);
+            part = {};
         }
-        if (walk.ends(a, part))
-            return;
-        more = walk.begins(a);
-        if (more)
-            load();
+        if (!more)
+            break;
+        load();
     }
+    if (!CHUNKS)
+        end_part(a, own, part);
 }
 
 } // namespace cg_predicted

@@ -373,13 +373,13 @@ template <typename T> struct plan_squares squares_of_product(const struct cg *cg
 }
 
 /* The vector kernel of such a step. */
-template <typename T, typename Walk> spmv_status queue_predicted_of(const struct cg *cg)
+template <typename T, typename System> spmv_status queue_predicted_of(const struct cg *cg)
 {
     using cg_fused::parts_of_x;
     workspace *const own = workspace_of(cg);
-    const auto kernel = own->other == nullptr ? cg_predicted::step<T, parts_of_x::ONE, Walk>
-                        : own->odd            ? cg_predicted::step<T, parts_of_x::TWO, Walk>
-                                              : cg_predicted::step<T, parts_of_x::NONE, Walk>;
+    const auto kernel = own->other == nullptr ? cg_predicted::step<T, parts_of_x::ONE, System>
+                        : own->odd            ? cg_predicted::step<T, parts_of_x::TWO, System>
+                                              : cg_predicted::step<T, parts_of_x::NONE, System>;
     const spmv_status st = queue_kernel<T>(cg, "cg step", blocks_of(cg), kernel);
     own->odd = !own->odd;
     return st;
@@ -387,8 +387,8 @@ template <typename T, typename Walk> spmv_status queue_predicted_of(const struct
 
 template <typename T> spmv_status queue_predicted(const struct cg *cg)
 {
-    return cg->s.plan->ranks == nullptr ? queue_predicted_of<T, cg_predicted::by_tiles<T>>(cg)
-                                        : queue_predicted_of<T, cg_predicted::by_chunks<T>>(cg);
+    return cg->s.plan->ranks == nullptr ? queue_predicted_of<T, cg_predicted::system<T>>(cg)
+                                        : queue_predicted_of<T, cg_predicted::system_of_chunks<T>>(cg);
 }
 
 /* One step. */

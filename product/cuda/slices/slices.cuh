@@ -175,18 +175,15 @@ template <typename T, typename Stored> struct matrix {
     }
 };
 
-/* The tiles that a block computes before it hands on a sum. */
+/* Tiles of the matrix that a block computes before it hands on a sum. */
 struct alignas(8) some_tiles {
     int32_t first, end;
 };
 
-/* Those of the launch's run number r, or its tile number r. order::END behind the last. */
+/* Those of the launch's run number r. order::END behind the last. */
 template <typename Matrix> __device__ some_tiles tiles_of(const Matrix &m, int32_t r)
 {
-    if (r >= (m.run != nullptr ? m.runs : m.tiles.tiles))
-        return {order::END, order::END};
-    const int32_t in_matrix = m.tile(r);
-    return m.run != nullptr ? *(const some_tiles *)(m.run + 2 * in_matrix) : some_tiles{in_matrix, in_matrix + 1};
+    return r < m.runs ? *(const some_tiles *)(m.run + 2 * m.tile(r)) : some_tiles{order::END, order::END};
 }
 
 /* A matrix with a table of its distinct values, in the type of the sums, and one code per place. */
@@ -517,65 +514,91 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) strip_kernel(matrix<T, Stor
         more = w.turn(even, odd) && w.turn(odd, even);
 }
 
+/* Computes a warp's slice where slots have no values of their own. False: the product is not needed. */
+template <int AT_ONCE, bool VALUES, typename T, typename Store>
+__device__ __forceinline__ bool compute_constant(const constant_matrix<T> &m, const T *x, Store &store, const place &now,
+                                                 int lane, bool stopped)
+{
+    const int64_t first = ((int64_t)now.tile * WARPS + (int)threadIdx.x / warp_lanes) * ROWS;
+    const uint32_t bit = 1u << lane;
+    const T *const x_from = settled(x + first + lane);
+    const slot *const at = m.patterns + now.pattern;
+    const int count = now.end - now.begin;
+    typename Store::ahead held[2] = {};
+    T low = T(), high = T();
+    for (int k = 0; k < count; k += AT_ONCE) {
+        gathered<AT_ONCE, T> of_x;
+        of_x.load(at + k, count - k, x_from, bit);
+        if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
+            return false;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const T value = VALUES ? load_gathered(m.value_table + of_x.of[i].code) : T(1);
+            if ((of_x.of[i].low & bit) != 0)
+                low += value * of_x.low[i];
+            if ((of_x.of[i].high & bit) != 0)
+                high += value * of_x.high[i];
+        }
+    }
+    if (stopped)
+        return false;
+    look_ahead(store, first + lane, m.rows, held);
+    store_rows(store, first + lane, m.rows, low, high, held);
+    return true;
+}
+
 /* The product where slots have no values of their own. A block computes several tiles of slices, one
  * after the other, and loads where a pattern is one tile ahead. */
 template <int AT_ONCE, bool VALUES, typename T, typename Store>
 __global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
     constant_kernel(constant_matrix<T> m, const T *x, Store store)
 {
-    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
-    const uint32_t bit = 1u << lane;
-    int32_t turn = (int32_t)blockIdx.x, now_turn = turn;
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const int32_t turns = m.tiles.tiles;
+    int32_t turn = (int32_t)blockIdx.x;
     let_next_begin();
-    some_tiles own = tiles_of(m, turn), behind = tiles_of(m, turn += (int32_t)gridDim.x);
+    place next = place_of(m, turn, turns);
+
+    await_kernel_before();
+    const bool stopped = store.stopped();
+    for (int parity = 0; next.tile != order::END; parity ^= 1) {
+        const place now = next;
+        turn += (int32_t)gridDim.x;
+        next = place_of(m, turn, turns);
+        if (!compute_constant<AT_ONCE, VALUES>(m, x, store, now, lane, stopped))
+            return;
+        if (m.parts == 0)
+            store.template end_tile<shape>(now.tile, parity);
+    }
+    if (m.parts != 0)
+        store.template end_tile<shape>(blockIdx.x);
+}
+
+/* The same for the runs of tiles of a rank. */
+template <int AT_ONCE, bool VALUES, typename T, typename Store>
+__global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
+    constant_run_kernel(constant_matrix<T> m, const T *x, Store store)
+{
+    const int lane = (int)threadIdx.x % warp_lanes;
+    int32_t r = (int32_t)blockIdx.x;
+    let_next_begin();
+    some_tiles own = tiles_of(m, r);
     place next = place_at(m, own.first);
 
     await_kernel_before();
     const bool stopped = store.stopped();
-    for (int parity = 0; next.tile != order::END;) {
-        const place now = next;
-        const int64_t first = ((int64_t)now.tile * WARPS + warp) * ROWS;
-        const bool ends = ++own.first == own.end;
-        const int32_t which = now_turn;
-        if (ends) {
-            now_turn = turn;
-            own = behind;
-            behind = tiles_of(m, turn += (int32_t)gridDim.x);
-        }
-        next = place_at(m, own.first);
-        const T *const x_from = settled(x + first + lane);
-        const slot *const at = m.patterns + now.pattern;
-        const int count = now.end - now.begin;
-        typename Store::ahead held[2] = {};
-        T low = T(), high = T();
-        for (int k = 0; k < count; k += AT_ONCE) {
-            gathered<AT_ONCE, T> of_x;
-            of_x.load(at + k, count - k, x_from, bit);
-            if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
+    for (int parity = 0; own.first != order::END; parity ^= 1) {
+        const some_tiles behind = tiles_of(m, r + (int32_t)gridDim.x);
+        for (int32_t tile = own.first; tile < own.end; tile++) {
+            const place now = next;
+            next = place_at(m, tile + 1 < own.end ? tile + 1 : behind.first);
+            if (!compute_constant<AT_ONCE, VALUES>(m, x, store, now, lane, stopped))
                 return;
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++) {
-                const T value = VALUES ? load_gathered(m.value_table + of_x.of[i].code) : T(1);
-                if ((of_x.of[i].low & bit) != 0)
-                    low += value * of_x.low[i];
-                if ((of_x.of[i].high & bit) != 0)
-                    high += value * of_x.high[i];
-            }
         }
-        if (stopped)
-            return;
-        look_ahead(store, first + lane, m.rows, held);
-        store_rows(store, first + lane, m.rows, low, high, held);
-        if (m.parts == 0 && ends) {
-            if (m.run != nullptr)
-                store.template end_run<shape>(m.tile(which), parity);
-            else
-                store.template end_tile<shape>(now.tile, parity);
-            parity ^= 1;
-        }
+        store.template end_run<shape>(m.tile(r), parity);
+        r += (int32_t)gridDim.x;
+        own = behind;
     }
-    if (m.parts != 0)
-        store.template end_tile<shape>(blockIdx.x);
 }
 
 inline int64_t tiles_for(int64_t slices)
@@ -666,10 +689,16 @@ spmv_status run_constant(spmv_context *ctx, const constant_matrix<T> &m, const T
     /* Many turns a block: loads ahead pay. Few: the multiprocessors would not end together. */
     const int64_t at_once = (int64_t)constant_resident(AT_ONCE) * ((const cuda_state *)ctx->device)->multiprocessors;
     const int64_t tiles = m.tiles.tiles;
-    const int blocks = (int)(m.parts != 0          ? m.parts
-                             : m.run != nullptr    ? (m.runs < at_once ? m.runs : at_once)
-                             : tiles < CONSTANT_TURNS * at_once ? tiles
-                                                                : at_once);
+    if constexpr (Store::HEAVY)
+        if (m.run != nullptr) {
+            const int blocks = m.runs < at_once ? m.runs : (int)at_once;
+            return m.value_table != nullptr
+                       ? launch_cached<constant_run_kernel<AT_ONCE, true, T, Store>>(
+                             ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
+                       : launch_cached<constant_run_kernel<AT_ONCE, false, T, Store>>(
+                             ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store);
+        }
+    const int blocks = (int)(m.parts != 0 ? m.parts : tiles < CONSTANT_TURNS * at_once ? tiles : at_once);
     return m.value_table != nullptr
                ? launch_cached<constant_kernel<AT_ONCE, true, T, Store>>(ctx, "spmv slices", blocks, shape::BLOCK,
                                                                          SHARED_PERCENT, m, x, store)
