@@ -20,7 +20,7 @@
 static const double repeat_budget = 0.05;
 enum { MAX_REPEATS = 64, BITWISE_REPEATS = 2 };
 
-/* Room for a scalar of any type of vectors. */
+/* Room for a scalar of any type of sums. */
 union scalar {
     spmv_c128 c128;
     union real real;
@@ -29,7 +29,7 @@ union scalar {
 static const void *scalar_set(union scalar *scalar, spmv_type type, double value)
 {
     *scalar = (union scalar){.c128 = {0, 0}};
-    real_set(type_part(type), scalar, 0, value);
+    real_set(type_part(type_of_sums(type)), scalar, 0, value);
     return scalar;
 }
 

@@ -24,7 +24,8 @@ enum {
     /* y_i has the same bits however struct plan_ranks divides the rows among ranks. */
     METHOD_RANKS = 32,
     /* the method can multiply the rows that need no elements of other ranks first (enum plan_subset) */
-    METHOD_SUBSETS = 64
+    METHOD_SUBSETS = 64,
+    METHOD_HALF = 128 /* 16-bit values and vectors, with sums in f32 */
 };
 
 /* The rows that a product computes. INNER: only rows that need no elements of other ranks; which of
@@ -134,7 +135,7 @@ struct plan_squares {
 
 /* The arguments of one product. */
 struct plan_product {
-    const void *alpha, *beta; /* one scalar of plan->type each, in host memory, never NULL */
+    const void *alpha, *beta; /* one scalar of plan->sums each, in host memory, never NULL */
     bool beta_zero;           /* y is not read */
     const void *x;            /* element v of row i is x[i * plan->x_stride + v]; y likewise */
     void *y;
@@ -216,14 +217,17 @@ struct spmv_method {
     const void *(*table)(const spmv_plan *plan, int *count);
 };
 
-/* The types of products: X(name, TYPE of the values, TYPE of vectors and sums). */
+/* The types of products: X(name, TYPE of the values, TYPE of vectors). Sums have the vectors' type, of 16-bit
+ * vectors f32. */
 #define PLAN_TYPES_LIST(X)                                                                                             \
     X(f32, F32, F32)                                                                                                   \
     X(f64, F64, F64)                                                                                                   \
     X(mixed, F32, F64)                                                                                                 \
     X(c64, C64, C64)                                                                                                   \
-    X(c128, C128, C128)
-#define PLAN_TYPES_ENUM_(name, STORED, SUMS) PLAN_##name,
+    X(c128, C128, C128)                                                                                                \
+    X(bf16, BF16, BF16)                                                                                                \
+    X(f16, F16, F16)
+#define PLAN_TYPES_ENUM_(name, STORED, VECTORS) PLAN_##name,
 enum plan_types { PLAN_TYPES_LIST(PLAN_TYPES_ENUM_) PLAN_TYPES };
 #undef PLAN_TYPES_ENUM_
 
@@ -246,7 +250,8 @@ struct spmv_plan {
     /* op(A) in the context's memory. Row offsets have 32 bits where nnz < 2^31. a.type: the type of
      * the values; for a pattern, the plan's type. */
     spmv_csr a;
-    spmv_type type; /* of vectors and sums */
+    spmv_type type; /* of vectors */
+    spmv_type sums; /* of sums and scalars */
     spmv_operation operation;
     int vectors; /* that the method multiplies at once, with these strides from row to row */
     int64_t x_stride, y_stride;
@@ -331,8 +336,8 @@ static inline const void *plan_x_of(const spmv_plan *plan, const void *x)
     return plan->ranks == NULL ? x : (const char *)x - (size_t)plan->ranks->before * spmv_type_size(plan->type);
 }
 
-/* The combination of two types; PLAN_TYPES if products do not support it. */
-enum plan_types plan_types_of(spmv_type stored, spmv_type sums);
+/* The combination of the types of values and vectors; PLAN_TYPES if products do not support it. */
+enum plan_types plan_types_of(spmv_type stored, spmv_type vectors);
 
 /* The METHOD_... flags that the plan requires. */
 unsigned plan_needs(const spmv_plan *plan);
@@ -397,8 +402,8 @@ spmv_status epilogue_behind(const spmv_plan *plan, const void *y, const spmv_epi
 bool plan_can_load(const spmv_plan *plan, const void *array);
 
 /* Checks a view: its sizes, and the first and last row offset where the CPU can read them. call:
- * the public function, for messages. */
-spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a);
+ * the public function, for messages. halves: 16-bit values are accepted. */
+spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a, bool halves);
 
 /* The table of the backend cuda, and what it asks of a plan: sets plan->facts (cuda/choose.c). */
 extern const struct spmv_method cuda_methods[];
@@ -465,7 +470,7 @@ spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilo
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Copies n elements of each of k vectors between two arrays in the device's memory: element v of row i
- * is columns[v * column_stride + i] and rows[i * row_stride + v]. size: bytes of an element, 4, 8 or 16. */
+ * is columns[v * column_stride + i] and rows[i * row_stride + v]. size: bytes of an element, 2, 4, 8 or 16. */
 struct plan_turn {
     void *columns, *rows;
     int64_t n, column_stride, row_stride;

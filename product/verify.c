@@ -6,7 +6,8 @@
  * absolute values of the terms and u the unit roundoff; so the two differ by at most twice that.
  * For complex numbers, absolute values are moduli. The relative error of a product is then at most
  * sqrt(8) u and that of a sum u (Higham, section 3.6), so n_i sums and products, alpha and beta
- * give (n_i + 6) u S_i. A complex product has four underflows instead of one.
+ * give (n_i + 6) u S_i. A complex product has four underflows instead of one. 16-bit vectors have sums in
+ * f32; then each of the two results is rounded once more, by at most half a last place.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -19,12 +20,13 @@
 /* The arguments of the check of a row. */
 struct question {
     const spmv_csr *a;
-    spmv_type type;                     /* of the vectors; a->type is that of the values */
-    long double alpha, beta;            /* moduli */
-    const void *x, *y0, *y, *reference; /* y0 is NULL when beta is 0 */
-    long double roundoff, smallest;
-    const void *alpha_at, *beta_at; /* NULL: 1 */
-    struct row_squares *squares;    /* of each row */
+    spmv_type type;                           /* of the vectors; a->type is that of the values */
+    long double alpha, beta;                  /* moduli */
+    const void *x, *y0, *y, *reference;       /* y0 is NULL when beta is 0 */
+    long double roundoff, smallest;           /* of the sums */
+    long double last_roundoff, last_smallest; /* of the rounding to 16 bits at the end; else 0 */
+    const void *alpha_at, *beta_at;           /* NULL: 1 */
+    struct row_squares *squares;              /* of each row */
 };
 
 /* A real or complex number; im is 0 for a real one. */
@@ -104,8 +106,9 @@ static double row_ratio(const struct question *q, int64_t i)
         return is_finite(y) == is_finite(r) ? 0 : (double)INFINITY;
     /* of the products before alpha, and of the rest */
     const long double underflows = terms * fmaxl(1, q->alpha) + 2;
-    const long double bound =
-        2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude + (complex ? 4 : 1) * underflows * q->smallest;
+    const long double bound = 2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude +
+                              (complex ? 4 : 1) * underflows * q->smallest +
+                              q->last_roundoff * (modulus(y) + modulus(r)) + q->last_smallest;
     return (double)(modulus((struct wide){y.re - r.re, y.im - r.im}) / bound);
 }
 
@@ -172,11 +175,13 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
 {
     spmv_status st = SPMV_OK;
     void *reference = NULL;
-    const long double b = beta != NULL ? modulus_at(beta, type, 0) : 0;
+    const spmv_type sums = type_of_sums(type);
+    const struct real_limits limits = real_limits_of(type_part(sums)), last = real_limits_of(type_part(type));
+    const long double b = beta != NULL ? modulus_at(beta, sums, 0) : 0;
     char im[2][40] = {"", ""};
     struct question q = {.a = a,
                          .type = type,
-                         .alpha = alpha != NULL ? modulus_at(alpha, type, 0) : 1,
+                         .alpha = alpha != NULL ? modulus_at(alpha, sums, 0) : 1,
                          .beta = b,
                          .x = x,
                          .y0 = b != 0 ? y0 : NULL,
@@ -184,8 +189,10 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
                          .alpha_at = alpha,
                          .beta_at = beta,
                          .squares = squares,
-                         .roundoff = real_limits_of(type_part(type)).roundoff,
-                         .smallest = real_limits_of(type_part(type)).subnormal};
+                         .roundoff = limits.roundoff,
+                         .smallest = limits.subnormal,
+                         .last_roundoff = sums != type ? last.roundoff : 0,
+                         .last_smallest = sums != type ? last.subnormal : 0};
     TRY(host_alloc(ctx, a->rows * (int64_t)spmv_type_size(type), "the reference of the check", &reference));
     TRY(recompute(ctx, a, alpha, x, beta, q.y0, type, reference));
     q.reference = reference;
@@ -214,10 +221,12 @@ spmv_status plan_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
 {
     spmv_status st = SPMV_OK;
     spmv_matrix *transposed = NULL;
-    spmv_csr op;
+    spmv_csr op, any = {0};
     *result = (spmv_verify_result){.size = sizeof *result, .worst_row = -1};
     *squares = NULL;
-    TRY(csr_check_shape(ctx, "spmv_verify", a));
+    if (a != NULL)
+        any = csr_of_any_values(a);
+    TRY(csr_check_shape(ctx, "spmv_verify", a != NULL ? &any : NULL));
     op = *a;
     if (context_on_device(ctx))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a ref or omp context is needed");
@@ -226,16 +235,17 @@ spmv_status plan_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
     if (plan_types_of(type, type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: no products in type %s", spmv_type_name(type));
     if (a->val != NULL && plan_types_of(a->type, type) == PLAN_TYPES)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: values of type %s with sums of type %s",
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: values of type %s with vectors of type %s",
                             spmv_type_name(a->type), spmv_type_name(type));
     if (operation != SPMV_OPERATION_N) {
-        TRY(spmv_matrix_transpose(ctx, a, &transposed));
+        TRY(csr_check(ctx, "spmv_verify", &any, CSR_ANY_ORDER));
+        TRY(csr_transpose(ctx, a, &transposed));
         spmv_matrix_view(transposed, &op);
         if (operation == SPMV_OPERATION_H && a->val != NULL)
             csr_conjugate(ctx, transposed);
     }
     if (op.rows > 0 && (host_y == NULL || (host_x == NULL && op.cols > 0) ||
-                        (host_y0 == NULL && host_beta != NULL && modulus_at(host_beta, type, 0) != 0))) {
+                        (host_y0 == NULL && host_beta != NULL && modulus_at(host_beta, type_of_sums(type), 0) != 0))) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a vector is NULL");
         goto done;
     }

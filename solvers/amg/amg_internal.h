@@ -145,6 +145,7 @@ struct amg {
     bool irregular; /* the first level has a large bound (amg_smoother.c) */
     bool moves;     /* positive entries are moved before couplings are compared */
     bool general;   /* A is not symmetric: R is not P' */
+    int columns;    /* vectors of each product: 1, but in `several` */
     int levels;
     struct amg_level level[AMG_LEVELS];
 
@@ -164,6 +165,7 @@ struct amg {
     /* for applications */
     bool broken;             /* new values were refused */
     void *largest, *scratch; /* max |r_i|, and scratch memory for it */
+    struct amg_several *several; /* the same hierarchy for several vectors (amg_columns.c); NULL: not made */
 };
 
 /* ------------------------------------------------------------------- the steps */
@@ -429,6 +431,15 @@ spmv_status amg_plan_cycle(struct amg *amg);
 spmv_status amg_plan_for(const struct amg *amg, const struct rank_halo *halo, const spmv_csr *a, spmv_plan **plan);
 /* z = M^-1 r by a V-cycle. */
 spmv_status amg_apply(void *amg, const void *r, void *z);
+/* x = M^-1 residual of this level and those below it, both in the hierarchy's type. */
+spmv_status amg_cycle(const struct amg *amg, int level, void *x);
+/* y = alpha plan x, z = z + y. alpha: NULL: 1. rows: of y. */
+spmv_status amg_multiply_adding(const struct amg *amg, spmv_plan *plan, const void *alpha, const void *x, void *y,
+                                void *z, int64_t rows);
+
+/* The same for several vectors at once (amg_columns.c). drop: releases their plans, before new values. */
+extern const struct precond_columns_class amg_columns;
+void amg_drop_columns(struct amg *amg);
 
 /* ------------------------------------------------------------------------- backends */
 

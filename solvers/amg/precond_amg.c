@@ -192,6 +192,7 @@ static spmv_status renew(void *self, const void *values)
     spmv_status st = SPMV_OK;
     struct amg *amg = self;
     amg->broken = true;
+    amg_drop_columns(amg);
     amg->given.val = values;
     if (amg->levels > 0)
         TRY(build_wider(amg, amg_renew(amg)));
@@ -225,6 +226,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     memset(amg, 0, sizeof *amg);
     amg->m = m;
     amg->ctx = m->ctx;
+    amg->columns = 1;
     amg->pool.ctx = amg->lasting.ctx = m->ctx;
     if (source->options->plan != NULL && source->options->plan->ranks != NULL)
         TRY(amg_take_rows_of_rank(amg, source->options->plan, source->options->general != 0));
@@ -253,6 +255,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     }
     m->self = amg;
     m->apply = amg_apply;
+    m->columns = m->together ? NULL : &amg_columns;
     m->destroy = destroy;
     m->renew = amg->updates ? renew : NULL;
 done:

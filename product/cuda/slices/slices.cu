@@ -236,7 +236,7 @@ spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::fi
     if (s->coded.in_use)
         return with_codes(
             plan, s, [&](auto codes) { return fill_with<Offset, uint8_t>(plan, s, codes, s->coded.codes(), found); });
-    return with_types(plan, [&](auto sums, auto stored) {
+    return with_all_types(plan, [&](auto sums, auto stored, auto) {
         using Stored = decltype(stored);
         if constexpr (!std::is_arithmetic<decltype(sums)>::value)
             return SPMV_ERROR_TYPE; /* the method has no complex types */
@@ -268,10 +268,9 @@ spmv_status make_table(spmv_plan *plan, slices_state *s)
     const int64_t codes = (int64_t)s->found.slots * slices::ROWS;
     if (plan->compression != SPMV_COMPRESSION_VALUES)
         return SPMV_OK;
-    if (plan->a.val == nullptr) {
-        s->coded.none = "no values";
+    s->coded.none = plan->a.val == nullptr ? "no values" : type_is_half(plan->type) ? "16-bit values" : nullptr;
+    if (s->coded.none != nullptr)
         return SPMV_OK;
-    }
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
         if constexpr (std::is_arithmetic<T>::value)
@@ -341,7 +340,7 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
 spmv_status make_kept(spmv_plan *plan, slices_state *s, bool *lacks_room)
 {
     const tiles::tree_size tree(slices::tiles_for(s->slices));
-    const int64_t sums = padded(tree.sums * (int64_t)spmv_type_size(plan->type));
+    const int64_t sums = padded(tree.sums * (int64_t)spmv_type_size(plan->sums));
     const int64_t counts = padded(tree.counts * (int64_t)sizeof(unsigned));
     const int64_t values = (int64_t)s->found.slots * slices::ROWS * (int64_t)spmv_type_size(plan->a.type);
     spmv_status st = plan_alloc(plan, (s->slices + 1) * (int64_t)sizeof(slices::head), &s->heads);
@@ -530,10 +529,10 @@ template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *p
     return m;
 }
 
-template <typename T, typename Stored, typename Store>
+template <typename T, typename Stored, typename Element, typename Store>
 spmv_status multiply(const spmv_plan *plan, const struct plan_product *p, Store store)
 {
-    const T *const x = (const T *)p->x;
+    const Element *const x = (const Element *)p->x;
     const auto run = [&](auto matrix) {
         if (has_runs(plan, p)) {
             take_runs(plan, p->subset, &matrix);
@@ -541,14 +540,12 @@ spmv_status multiply(const spmv_plan *plan, const struct plan_product *p, Store 
         }
         return on_device(plan->ctx, [&] { return slices::run(plan->ctx, matrix, x, store); });
     };
-    if constexpr (!std::is_arithmetic<T>::value)
-        return SPMV_ERROR_TYPE; /* the method has no complex types */
-    else if (state_of(plan)->constant || plan->a.val == nullptr)
+    if (state_of(plan)->constant || plan->a.val == nullptr)
         return run(constant_matrix_of<T>(plan, p));
-    else if (state_of(plan)->coded.in_use)
-        return run(coded_matrix_of<T>(plan, p->subset));
-    else
-        return run(matrix_of<T, Stored>(plan, p->subset));
+    if constexpr (std::is_same<T, Element>::value)
+        if (state_of(plan)->coded.in_use)
+            return run(coded_matrix_of<T>(plan, p->subset));
+    return run(matrix_of<T, Stored>(plan, p->subset));
 }
 
 } // namespace
@@ -570,7 +567,8 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
     if (st != SPMV_OK)
         return st;
     describe(plan, s);
-    plan->update_waits = plan->compression == SPMV_COMPRESSION_VALUES && plan->a.val != nullptr;
+    plan->update_waits =
+        plan->compression == SPMV_COMPRESSION_VALUES && plan->a.val != nullptr && !type_is_half(plan->type);
     plan->settled = true; /* encode has waited for the queued work */
     return st;
 }
@@ -616,10 +614,16 @@ extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct pla
     if ((p->subset == PLAN_INNER && inner == 0) ||
         (p->subset == PLAN_EDGE && inner == slices::tiles_for(state->slices)))
         return SPMV_OK;
-    return with_types(plan, [&](auto sums, auto stored) {
+    return with_all_types(plan, [&](auto sums, auto stored, auto element) {
         using T = decltype(sums);
-        return tiles::with_store<T>(p, slices::tiles_for(state->slices), state->tree, state->tree_counts,
-                                    [&](auto store) { return multiply<T, decltype(stored)>(plan, p, store); });
+        using Stored = decltype(stored);
+        using Element = decltype(element);
+        if constexpr (!std::is_arithmetic<T>::value)
+            return SPMV_ERROR_TYPE; /* the method has no complex types */
+        else
+            return tiles::with_store<T, Element>(
+                p, slices::tiles_for(state->slices), state->tree, state->tree_counts,
+                [&](auto store) { return multiply<T, Stored, Element>(plan, p, store); });
     });
 }
 

@@ -197,18 +197,21 @@ template <typename T> struct store_with_epilogue {
 };
 
 /* multiply(store) with the product's storer: with an epilogue, its tree has `leaves` leaves. sums,
- * counts: the plan's memory for the tree. */
-template <typename T, typename Multiply>
+ * counts: the plan's memory for the tree. Element: of x and y. */
+template <typename T, typename Element = T, typename Multiply>
 spmv_status with_store(const plan_product *p, int64_t leaves, void *sums, unsigned *counts, Multiply multiply)
 {
     const scaling<T> s = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
-    const spmv_epilogue *const e = p->epilogue;
-    if (e == nullptr)
-        return multiply(store_scaled<T>{s, (T *)p->y});
-    const sum_tree<T> tree = {leaves, (T *)sums, p->leaves_parts ? nullptr : (T *)e->dot, counts};
-    return multiply(store_with_epilogue<T>{s, (T *)p->y, (const T *)e->w, (const T *)e->gamma, (T *)e->z, tree, p->stop,
-                                           (T *)p->squares.parts, (const T *)p->squares.weight,
-                                           (const T *)p->squares.scale, T(), T(), run_sums<T>()});
+    if constexpr (std::is_same<T, Element>::value) { /* 16-bit vectors have no epilogue */
+        const spmv_epilogue *const e = p->epilogue;
+        if (e != nullptr) {
+            const sum_tree<T> tree = {leaves, (T *)sums, p->leaves_parts ? nullptr : (T *)e->dot, counts};
+            return multiply(store_with_epilogue<T>{s, (T *)p->y, (const T *)e->w, (const T *)e->gamma, (T *)e->z, tree,
+                                                   p->stop, (T *)p->squares.parts, (const T *)p->squares.weight,
+                                                   (const T *)p->squares.scale, T(), T(), run_sums<T>()});
+        }
+    }
+    return multiply(store_scaled<T, Element>{s, (Element *)p->y});
 }
 
 } // namespace tiles

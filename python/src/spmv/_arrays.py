@@ -7,16 +7,17 @@ same kind for a result.
 
 from __future__ import annotations
 
+import importlib
 import math
 import operator
 import sys
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from . import _core
-from ._context import CODES, FLOATING, Context
+from ._context import BFLOAT16, CODES, FLOATING, HALVES, Context, type_name, type_of
 
 HOST, PINNED, CUDA, MANAGED = 1, 3, 2, 13  # DLPack's device types
 DEFAULT_STREAM = 1  # cudaStreamLegacy, which a pointer of 0 would mean
@@ -99,12 +100,12 @@ def _of_torch(array: Any, name: str) -> View:
     torch = sys.modules["torch"]
     if array.layout != torch.strided:
         raise TypeError(f"{name} is a sparse tensor")
-    if array.requires_grad:
-        raise ValueError(f"{name} requires a gradient, which spmv does not compute: pass {name}.detach()")
+    if array.requires_grad and torch.is_grad_enabled():
+        raise ValueError(f"{name} requires a gradient, which this function does not compute: pass {name}.detach()")
     if array.device.type not in ("cpu", "cuda"):
         raise TypeError(f"{name} is on the device {array.device}; spmv uses cpu and cuda")
     try:
-        dtype = np.dtype(str(array.dtype).removeprefix("torch."))
+        dtype = type_of(array.dtype)
     except TypeError:
         raise TypeError(
             f"{name} has the type {array.dtype}, which spmv does not have: {', '.join(map(str, CODES))}"
@@ -155,6 +156,7 @@ def _device_of_pointer() -> int:
 
 
 _CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+BFLOAT = 4  # DLPack's code of bfloat16
 
 
 def _of_dlpack(array: Any, kind: str, name: str, context: Context | None) -> View:
@@ -169,11 +171,11 @@ def _of_dlpack(array: Any, kind: str, name: str, context: Context | None) -> Vie
     else:
         raise TypeError(f"{name} is on a device that spmv does not use (DLPack type {device_type})")
     keep, address, shape, strides, code, bits, _, number = _core.dlpack_import(capsule)
-    letter = _CODES.get(code)
+    letter = "bfloat" if (code, bits) == (BFLOAT, 16) else _CODES.get(code)
     if letter is None:
         named = getattr(array, "dtype", f"with the DLPack code {code}")
         raise TypeError(f"{name} has the type {named}, which spmv does not have: {', '.join(map(str, CODES))}")
-    dtype = np.dtype("bool") if letter == "b" else np.dtype(f"{letter}{bits // 8}")
+    dtype = BFLOAT16 if letter == "bfloat" else np.dtype("bool" if letter == "b" else f"{letter}{bits // 8}")
     in_bytes = None if strides is None else [s * dtype.itemsize for s in strides]
     contiguous = _in_c_order(shape, in_bytes, dtype.itemsize)
     device = "cpu" if device_type in (HOST, PINNED) else f"cuda:{number}"
@@ -190,6 +192,18 @@ def kind_of(array: Any) -> str:
     return "other"
 
 
+def differentiable(x: Any) -> Any:
+    """The module spmv.torch or spmv.jax, if x belongs to a function that PyTorch or JAX differentiates or compiles."""
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and isinstance(x, torch.Tensor):
+        wanted = x.requires_grad and torch.is_grad_enabled()
+        if wanted or torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None:
+            return importlib.import_module("spmv.torch")
+    elif jax is not None and isinstance(x, jax.core.Tracer):
+        return importlib.import_module("spmv.jax")
+    return None
+
+
 def view(array: Any, name: str, context: Context | None = None) -> View:
     """The view of an array; anything that NumPy makes an array of is one in host memory."""
     if isinstance(array, View):
@@ -203,8 +217,8 @@ def view(array: Any, name: str, context: Context | None = None) -> View:
         return _of_torch(array, name)
     if kind == "jax" and isinstance(array, sys.modules["jax"].core.Tracer):
         raise TypeError(
-            f"{name} has no values yet: JAX traces the function (jit, grad, vmap). spmv computes with values "
-            "and cannot be traced: call it outside of the traced function, or by jax.pure_callback"
+            f"{name} has no values yet: JAX traces the function (jit, grad, vmap). Only plan @ x and the functions "
+            "of spmv.jax can be traced: call others outside of the traced function, or by jax.pure_callback"
         )
     if kind == "jax" and getattr(array, "is_fully_addressable", True) is False:
         raise TypeError(f"{name} is spread over several processes")
@@ -227,6 +241,8 @@ def as_numpy(v: View) -> np.ndarray:
     """The NumPy array of a view in host memory, without a copy."""
     if isinstance(v.array, np.ndarray):
         return v.array
+    if v.kind == "torch" and v.dtype == BFLOAT16:
+        return v.array.view(sys.modules["torch"].int16).numpy().view(BFLOAT16)
     if v.kind == "torch":
         return v.array.resolve_conj().resolve_neg().numpy()
     if v.size == 0:
@@ -285,7 +301,7 @@ class Memory:
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
         self.context.wait()
-        code = {"i": 0, "u": 1, "f": 2, "c": 5}[self.dtype.kind]
+        code = BFLOAT if self.dtype == BFLOAT16 else {"i": 0, "u": 1, "f": 2, "c": 5}[self.dtype.kind]
         columns = self.shape[1] if len(self.shape) == 2 else 0
         bits = 8 * self.dtype.itemsize
         device = self.__dlpack_device__()
@@ -356,7 +372,7 @@ class _DirectTorch:
 
     def __init__(self, torch: Any) -> None:
         self.strided = torch.strided
-        self.types = {dtype: getattr(torch, dtype.name) for dtype in FLOATING}
+        self.types = {dtype: getattr(torch, type_name(dtype)) for dtype in (*FLOATING, *HALVES)}
         # torch.cuda.current_stream() makes an object, which takes longer than a small product
         raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         self.raw = raw or (lambda number: torch.cuda.current_stream(number).cuda_stream)
@@ -409,14 +425,14 @@ def by_columns(v: View) -> bool:
 
 def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context, columns: bool = False) -> View:
     """A new array of the kind and on the device of like. columns: a matrix that lies column by column (by_columns)."""
-    order = "F" if columns else "C"
+    order: Literal["C", "F"] = "F" if columns else "C"
     if like.kind == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(context.number):
             return view(cupy.empty(shape, dtype, order), "out")
     if like.kind == "torch":
         torch = sys.modules["torch"]
-        made = torch.empty(shape[::-1] if columns else shape, dtype=getattr(torch, dtype.name), device=like.array.device)
+        made = torch.empty(shape[::-1] if columns else shape, dtype=getattr(torch, type_name(dtype)), device=like.array.device)
         return view(made.T if columns else made, "out")
     if like.kind == "jax":
         return Memory(context, shape, dtype).view()
@@ -542,7 +558,9 @@ def taken(array: Any, name: str, dtype: np.dtype, context: Context, columns: boo
     v = given
     if v.dtype != dtype:
         if not (np.can_cast(v.dtype, dtype, "safe") and v.dtype.kind in "biufc"):
-            raise TypeError(f"{name} has the type {v.dtype}, {dtype} is needed: convert it, or choose dtype=")
+            raise TypeError(
+                f"{name} has the type {type_name(v.dtype)}, {type_name(dtype)} is needed: convert it, or choose dtype="
+            )
         v = _converted(v, dtype, name)
     if not v.contiguous and not (columns and by_columns(v)):
         v = _converted(v, dtype, name)
@@ -625,6 +643,20 @@ def copied(v: View, context: Context) -> View:
         part = np.dtype("int32" if v.dtype.itemsize == 4 else "int64")  # copies bits
         _core.map(context._handle, "copy", CODES[part], v.address, there.address, v.bytes // part.itemsize)
     return there
+
+
+KEPT = 8
+
+
+def kept(made: dict[Any, Any], key: Any, make: Any, fits: Any = None) -> Any:
+    """made[key], which make() makes if there is none that fits; the KEPT keys that were used last are kept."""
+    found = made.pop(key, None)
+    if found is None or (fits is not None and not fits(found)):
+        found = make()
+        while len(made) >= KEPT:
+            made.pop(next(iter(made)), None)
+    made[key] = found
+    return found
 
 
 def overlap(a: View, b: View) -> bool:

@@ -13,17 +13,20 @@ from ._arrays import (
     by_columns,
     check_out,
     copied,
+    differentiable,
     direct,
     empty,
     finished,
+    kept,
     on_device,
     overlap,
     taken,
     view,
     whole,
 )
-from ._context import CODES, Context, context_of
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take
+from ._context import ALL_CODES, Context, context_of, type_name
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take, transposed
+from ._numbers import numbered
 
 try:
     from scipy.sparse.linalg import LinearOperator as _Base
@@ -77,7 +80,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         the matrix, which must not change (``update_values`` replaces the values). 64-bit column
         indices are copied to 32 bits.
     dtype : numpy.dtype, optional
-        The type of x, y and the sums: float64, float32, complex128 or complex64. Default: that of
+        The type of x, y and the sums: float64, float32, complex128 or complex64; float16 or bfloat16 for a matrix
+        of this type, with sums in float32. Default: that of
         the matrix, float64 for integers. With float64, a float32 matrix stays in float32.
     transpose : bool or str, optional
         True or ``"T"``: products with the transpose, ``"H"`` with its conjugate.
@@ -123,7 +127,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         if transpose not in _OPERATIONS:
             raise ValueError(f'transpose is {transpose!r}, not True, False, "N", "T" or "H"')
         vectors = whole(vectors, "vectors", 1)
-        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
+        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype, copy, True)
         self._open(matrix, vector_type, context, _OPERATIONS[transpose], vectors, method, copy, None, _ROWS)
 
     @classmethod
@@ -152,6 +156,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         self._operation, self._vectors, self._method, self._columns = operation, vectors, method, columns
         self._values: View = parent._values if parent is not None else matrix.data
         self._others: dict[Any, Plan] = {}
+        self._reverse: Plan | None = None
+        self._number = numbered(self)
         # On a GPU from the start: graphs that captured products must not lose their plan.
         self._updates = context.is_cuda
         self._x_shape = (cols,) if vectors == 1 else (cols, vectors)
@@ -173,7 +179,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             tuple(parts),
             self._operation,
             None if self._method == "auto" else str(self._method),
-            CODES[self._dtype],
+            ALL_CODES[self._dtype],
             self._vectors,
             int(self._updates and m.nnz > 0),
             -1,
@@ -189,6 +195,9 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             if _multiply(self._handle, x, out, None, None):
                 return out
             return self._product(x, None, None, None)
+        traced = differentiable(x)
+        if traced is not None:
+            return traced.matmul(self, x)
         if not self._on_host:
             out = self._direct(x, None, None, None)
             if out is not None:
@@ -278,13 +287,40 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         return finished(result, given) if out is None else out
 
     def _with(self, operation: int, vectors: int, columns: tuple[bool, bool] = _ROWS) -> Plan:
-        """The plan for another operation, number of vectors or order; the last one of each is kept."""
-        key = (operation, vectors > 1, columns)
-        other = self._others.get(key)
-        if other is None or other._vectors != vectors:
-            other = Plan._of(self, operation, vectors, columns)
-            self._others[key] = other
-        return other
+        """The plan for another operation, number of vectors or order; those used last are kept.
+
+        Where the plans copy the matrix, one of several vectors is kept for each operation and order.
+        """
+        borrows = operation == 0 and (self._matrix.device != "cpu" or self._on_host)
+        key = (operation, vectors if borrows else vectors > 1, columns)
+        return kept(
+            self._others,
+            key,
+            lambda: Plan._of(self, operation, vectors, columns),
+            lambda other: other._vectors == vectors,
+        )
+
+    def _backward(self, conjugate: bool = True) -> Plan:
+        """The plan for the (conjugate) transpose that gradients use: any number of vectors with one transpose."""
+        if self._operation != 0 or self._dtype.kind == "c":
+            return self.H if conjugate else self.T
+        if self._reverse is None:
+            matrix = transposed(self._context, self._matrix, self._values)
+            self._reverse = Plan.__new__(Plan)
+            self._reverse._open(matrix, self._dtype, self._context, 0, 1, "auto", False, None, _ROWS)
+        return self._reverse
+
+    def _addresses(self, shape: tuple[int, ...], count: int, stream: int, x: tuple[int, int], y: tuple[int, int]) -> None:
+        """count products of arrays whose sizes are rows and shape: addresses, and bytes from one to the next."""
+        vectors, columns = shape[0] if shape else 1, _ROWS
+        if not shape and count > 1:
+            vectors, count, columns = count, 1, (True, True)
+        if vectors == 0 or self.shape[0] == 0:
+            return
+        same = vectors == self._vectors and columns == self._columns
+        plan = self if same else self._with(self._operation, vectors, columns)
+        for i in range(count):
+            _core.apply(plan._handle, x[0] + i * x[1], y[0] + i * y[1], None, None, stream)
 
     def _matvec(self, x: Any) -> Any:
         return self @ x
@@ -374,6 +410,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         if self._copy and v is given:
             v = copied(v, context)
         self._others.clear()
+        self._reverse = None
         if m.nnz == 0:
             return
         if self._updates:
@@ -429,7 +466,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
     def __repr__(self) -> str:
         about = self.describe()
         return (
-            f"<spmv.Plan: {about['rows']} x {about['cols']}, {about['nnz']} entries, {self._dtype}, "
+            f"<spmv.Plan: {about['rows']} x {about['cols']}, {about['nnz']} entries, {type_name(self._dtype)}, "
             f"method {about['method']} on {self._context.device}>"
         )
 
