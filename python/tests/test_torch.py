@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gradients and compiled functions of PyTorch."""
 
+import pathlib
+import re
+import runpy
+
 import numpy as np
 import pytest
 import spmv
@@ -122,6 +126,9 @@ def test_plans(problem):
         assert torch.autograd.gradcheck(lambda x: operator @ x, wanted(n, 2, device=device))
         assert torch.autograd.gradcheck(lambda x: operator @ x, wanted(n, device=device))
     assert torch.equal(plan @ x.t().contiguous().t(), y)
+    negative = torch.complex(x.detach(), x.detach()).conj().imag.requires_grad_()
+    assert negative.is_neg() and torch.equal(plan @ negative, -y)
+    assert torch.equal(st.spmm(P, torch.from_numpy(A.data).to(device), negative), -y)
     assert torch.equal(plan @ x.float(), plan @ x.float().double().detach())
     plan.update_values(torch.from_numpy(2 * A.data).to(device))
     (twice,) = torch.autograd.grad(plan @ x, x, torch.ones_like(y))
@@ -205,6 +212,19 @@ def test_types_under_autocast(problem):
     v, x = normal(P.nnz, device=device, dtype=torch.float32), normal(COLS, 3, device=device, dtype=torch.float32)
     with torch.autocast(device, dtype=torch.bfloat16):
         assert st.spmm(P, v, x.bfloat16()).dtype == torch.float32
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", ["convolution", "attention"])
+def test_example(model, monkeypatch, capsys):
+    """The network of the example learns, and does what that of PyTorch Geometric does, if that is installed."""
+    script = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / "torch_graph_network.py"
+    if not script.exists():
+        pytest.skip("not in the source tree")
+    monkeypatch.setattr("sys.argv", [str(script), "--graph", "blocks:2000,30", "--model", model, "--epochs", "25"])
+    runpy.run_path(str(script), run_name="__main__")
+    shares = [float(share) for share in re.findall(r"accuracy +([\d.]+)", capsys.readouterr().out)]
+    assert shares[0] > 30 and max(shares) - min(shares) < 2
 
 
 # ------------------------------------------------------------------ borders, complaints

@@ -37,6 +37,11 @@ _DTYPES = {getattr(torch, t.name): t for t in TYPES}
 # ------------------------------------------------------------------ what the operators compute
 
 
+def _device(thing: Pattern | Plan) -> int:
+    """Where it is, as Tensor.get_device() says it."""
+    return thing.context.number if thing.context.is_cuda else -1
+
+
 def _stream(t: torch.Tensor) -> int:
     """The current stream of the tensor's device; 0: a CPU."""
     return direct(torch.Tensor).stream(t.device.index)[0] if t.is_cuda else 0
@@ -51,15 +56,14 @@ def _taken(pattern: Pattern, sizes: tuple[int, ...], **tensors: torch.Tensor) ->
         if t.dtype is not first.dtype or t.dtype not in _DTYPES:
             found = ", ".join(f"{n}: {t.dtype}" for n, t in tensors.items())
             raise TypeError(f"the tensors must all be of float32 or float64 ({found})")
-        if str(t.device) != pattern.device:
+        if t.get_device() != _device(pattern):
             raise ValueError(f"{name} is on the device {t.device}, the pattern on {pattern.device}")
     return _DTYPES[first.dtype], _stream(first)
 
 
 def _operand(t: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
     """A tensor whose elements of the first dimension lie in C order, its address, and the bytes between those."""
-    t = t.detach()
-    if t.shape[0] > 0 and not t[0].is_contiguous():
+    if not t.is_contiguous() and t.shape[0] > 0 and not t[0].is_contiguous():
         t = t.contiguous()
     return t, (t.data_ptr(), t.stride(0) * t.element_size())
 
@@ -68,7 +72,7 @@ def _spmm(values: torch.Tensor, x: torch.Tensor, pattern: int, transpose: bool) 
     P = with_number(pattern)
     dtype, stream = _taken(P, (P.nnz, P.shape[0 if transpose else 1]), values=values, X=x)
     y = _spmm_shape(values, x, pattern, transpose)
-    by_columns = x.shape[0] == 1 and not x[0].is_contiguous() and x[0].t().is_contiguous()
+    by_columns = x.shape[0] == 1 and not x.is_contiguous() and x[0].t().is_contiguous()
     values, of_values = _operand(values)
     x, of_x = (x, (x.data_ptr(), 0)) if by_columns else _operand(x)
     P._products(dtype, transpose, x.shape[2], x.shape[0], stream, of_values, of_x, _operand(y)[1], by_columns)
@@ -82,6 +86,8 @@ def _spmm_shape(values: torch.Tensor, x: torch.Tensor, pattern: int, transpose: 
 def _sddmm(a: torch.Tensor, b: torch.Tensor, pattern: int) -> torch.Tensor:
     P = with_number(pattern)
     dtype, stream = _taken(P, P.shape, A=a, B=b)
+    if a.shape[2] != b.shape[2]:
+        raise ValueError(f"A has {a.shape[2]} columns, B has {b.shape[2]}")
     y = _sddmm_shape(a, b, pattern)
     if a.shape[2] == 0:
         return y.zero_()
@@ -113,7 +119,7 @@ def _product(x: torch.Tensor, plan: int, adjoint: bool) -> torch.Tensor:
     if adjoint:
         A = A._backward()
     as_it_is = x.is_contiguous() and x.shape[0] == A.shape[1] and x.dtype is getattr(torch, A.dtype.name)
-    if not as_it_is or str(x.device) != A.context.device:
+    if not as_it_is or x.get_device() != _device(A):
         return A.apply(x.detach(), out=y)
     A._addresses(x.shape[1:], 1, _stream(x), (x.data_ptr(), 0), (y.data_ptr(), 0))
     return y
@@ -220,8 +226,8 @@ _define(
 )
 _ops = torch.ops.spmv
 for _name in ("spmm", "sddmm", "softmax"):
-    for _device in ("cpu", "cuda"):
-        torch.library.register_autocast(f"spmv::{_name}", _device, torch.float32)
+    for _place in ("cpu", "cuda"):
+        torch.library.register_autocast(f"spmv::{_name}", _place, torch.float32)
 torch.library.register_vmap("spmv::spmm", _mapped(_ops.spmm, 2))
 torch.library.register_vmap("spmv::sddmm", _mapped(_ops.sddmm, 2))
 torch.library.register_vmap("spmv::softmax", _mapped(_ops.softmax, 1))
@@ -331,8 +337,6 @@ def sddmm(pattern: Pattern, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     """
     _check(pattern, A=A, B=B)
     a, b = _together(_matrix("A", A, pattern.shape[0]), _matrix("B", B, pattern.shape[1]))
-    if a.shape[2] != b.shape[2]:
-        raise ValueError(f"A has {a.shape[2]} columns, B has {b.shape[2]}")
     y = _ops.sddmm(a, b, pattern._number)
     return y if A.dim() == 3 or B.dim() == 3 else y.squeeze(0)
 
