@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(block_threads) add_pieces(const double *parts,
 
 /* Vectors first to first + PANEL - 1 of those in the mask. A warp has a row. */
 template <typename T>
-__global__ void __launch_bounds__(block_threads) copy(const columns_copy c, int first, uint32_t mask)
+__global__ void __launch_bounds__(block_threads) copy(const struct columns_copy c, int first, uint32_t mask)
 {
     static_assert(PANEL == warp_lanes, "a lane has a vector");
     const int lane = (int)threadIdx.x % warp_lanes, v = first + lane;
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(block_threads) copy(const columns_copy c, int 
             c.from != nullptr && v < c.columns ? ((const T *)c.from)[i * c.from_stride + v] : T();
 }
 
-template <typename T> spmv_status copy_panels(spmv_context *ctx, const columns_copy *c)
+template <typename T> spmv_status copy_panels(spmv_context *ctx, const struct columns_copy *c)
 {
     spmv_status st = SPMV_OK;
     for (int first = 0; first < c->width && st == SPMV_OK; first += PANEL) {
