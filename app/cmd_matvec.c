@@ -15,6 +15,7 @@
 #include "app/output.h"
 #include "app/product.h"
 #include "core/plural.h"
+#include "core/reals.h"
 
 struct job {
     struct place *place;
@@ -23,7 +24,10 @@ struct job {
     struct input in;
     struct product p;
     void *x, *y0, *ones;
-    int vectors;         /* in x and y0 */
+    int vectors; /* in x and y0 */
+    /* of a 16-bit type: the matrix, its values, x and y0 in it, and y in f32 */
+    spmv_csr half;
+    void *halves[3], *wide;
     spmv_status verdict; /* of the checks */
 };
 
@@ -45,12 +49,45 @@ static spmv_type type_of(const struct job *job)
     return place_on_ranks(job->place) ? job->place->part.type : input_type(job->o, &job->in);
 }
 
+/* The type in which matrix and vectors are read. */
+static spmv_type reading_type_of(const struct job *job)
+{
+    return type_is_half(type_of(job)) ? SPMV_F64 : type_of(job);
+}
+
+/* Replaces n numbers by their copy in a 16-bit type, *half. */
+static spmv_status narrow(const struct job *job, const void **values, int64_t n, void **half)
+{
+    const spmv_type type = type_of(job);
+    const spmv_status st = *values != NULL ? allocate("16-bit numbers", n, spmv_type_size(type), half) : SPMV_OK;
+    if (st != SPMV_OK || *values == NULL)
+        return st;
+    const void *const wide = *values;
+    *values = *half;
+    return spmv_convert_numbers(SPMV_F64, wide, type, *half, n);
+}
+
+/* Converts the matrix and the vectors of the product to the job's type. */
+static spmv_status narrow_all(struct job *job)
+{
+    struct product *const p = &job->p;
+    const spmv_csr *const a = &job->in.view;
+    const bool turned = p->operation == SPMV_OPERATION_T;
+    job->half = *a;
+    job->half.type = p->type;
+    p->a = &job->half;
+    spmv_status st = narrow(job, &job->half.val, a->nnz, &job->halves[0]);
+    if (st == SPMV_OK)
+        st = narrow(job, &p->x, (turned ? a->rows : a->cols) * p->vectors, &job->halves[1]);
+    return st == SPMV_OK ? narrow(job, &p->y0, (turned ? a->cols : a->rows) * p->vectors, &job->halves[2]) : st;
+}
+
 /* Loads x and y0, whose lengths are those of op(A). */
 static spmv_status load_vectors(struct job *job, const char *x_path)
 {
     const struct options *o = job->o;
     const spmv_csr *a = &job->in.view;
-    const spmv_type type = type_of(job);
+    const spmv_type type = reading_type_of(job);
     const int64_t rows = o->transpose ? a->cols : a->rows, cols = o->transpose ? a->rows : a->cols;
     char why[256];
     snprintf(why, sizeof why, "%.180s is %lld x %lld%s", job->in.argument, (long long)a->rows, (long long)a->cols,
@@ -92,7 +129,10 @@ static spmv_status load_and_multiply(struct job *job)
                               /* ranks may have different levels */
                               .timed = place_on_ranks(job->place) || o->json || messages_level() > LEVEL_QUIET,
                               .bitwise = o->verify == VERIFY_BITWISE};
-    st = product_plan(job->place->ctx, &job->p);
+    if (type_is_half(job->p.type))
+        st = narrow_all(job);
+    if (st == SPMV_OK)
+        st = product_plan(job->place->ctx, &job->p);
     return st == SPMV_OK ? product_run(&job->p) : st;
 }
 
@@ -175,7 +215,8 @@ static spmv_status write_results(const struct job *job, const void *y)
     const struct product *p = &job->p;
     spmv_status answer = SPMV_OK, json = SPMV_OK;
     if (job->wish->answer != NULL)
-        answer = write_answer(job->place->ctx, job->o, job->wish->answer, p->type, y, p->info.rows, p->vectors);
+        answer = write_answer(job->place->ctx, job->o, job->wish->answer, type_of_sums(p->type), y, p->info.rows,
+                              p->vectors);
     if (job->o->json)
         json = write_json(job);
     if (messages_level() > LEVEL_QUIET)
@@ -184,12 +225,26 @@ static spmv_status write_results(const struct job *job, const void *y)
     return answer != SPMV_OK ? answer : json;
 }
 
-static spmv_status conclude(const struct job *job)
+/* Of 16-bit numbers y is written as f32. */
+static spmv_status widen_answer(struct job *job, const void **y)
+{
+    const struct product *const p = &job->p;
+    const int64_t n = p->info.rows * p->vectors;
+    const spmv_status st = allocate("y in f32", n, sizeof(float), &job->wide);
+    if (st != SPMV_OK)
+        return st;
+    *y = job->wide;
+    return spmv_convert_numbers(p->type, p->y, SPMV_F32, job->wide, n);
+}
+
+static spmv_status conclude(struct job *job)
 {
     const struct product *const p = &job->p;
     const void *y = NULL;
     spmv_status st = SPMV_OK;
-    if (job->wish->answer != NULL)
+    if (job->wish->answer != NULL && type_is_half(p->type))
+        st = widen_answer(job, &y);
+    else if (job->wish->answer != NULL)
         st = place_collect(job->place, SPMV_GROUP_ROWS, p->type, p->info.rows, p->y, &y);
     if (st == SPMV_OK && place_writes(job->place))
         st = write_results(job, y);
@@ -210,13 +265,15 @@ static spmv_status multiply(struct place *place, const struct wish *wish)
     place_free_loaded(place, job.x);
     place_free_loaded(place, job.y0);
     input_free(&job.in);
+    for (int i = 0; i < 3; i++)
+        free(job.halves[i]);
+    free(job.wide);
     return st;
 }
 
 static const char *refuse(const struct options *o)
 {
-    (void)o;
-    return NULL;
+    return type_is_half(o->type) ? "ranks have no 16-bit types" : NULL;
 }
 
 spmv_status run_product(const struct options *o, const char *const *arguments, int count)

@@ -219,12 +219,13 @@ static const struct row rows[] = {
      .standard = "auto",
      .help = "how the plan may compress the matrix: columns: shorter column indices; values: also a table of few "
              "distinct values; auto: values for conjugate gradients on a GPU, else columns; the result is the same"},
-    {"type", .argument = "f64|f32|c128|c64|mixed", .kind = KIND_TYPE, .member = MEMBER(spmv_type, type),
+    {"type", .argument = "f64|f32|c128|c64|bf16|f16|mixed", .kind = KIND_TYPE, .member = MEMBER(spmv_type, type),
      .other = MEMBER(bool, mixed), .commands = IN_PLAN | IN_EXPLAIN | IN_GEN | IN_CONVERT | IN_SPGEMM,
      .standard = "f64",
-     .help = "type of the matrix, the vectors and the sums; mixed: an f32 matrix, the others f64; a file with complex "
-             "values is c128 unless c64 is given",
-     .special = {{IN_BENCH, "type of the matrix, the vectors and the sums; a suite is measured in f64 and f32 each"},
+     .help = "type of the matrix, the vectors and the sums; bf16, f16: with sums in f32; mixed: an f32 matrix, the "
+             "others f64; a file with complex values is c128 unless c64 is given",
+     .special = {{IN_BENCH, "type of the matrix, the vectors and the sums, which are f32 with bf16 and f16; a suite is "
+                            "measured in f64 and f32 each"},
                  {IN_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
                  {IN_EXPLAIN, "type of the values: f64 or f32"},
                  {IN_GEN | IN_CONVERT | IN_SPGEMM, "type of the values: f64, f32, c128 or c64"}}},
@@ -419,7 +420,7 @@ static void set_type(struct options *o, const struct row *row, const char *text,
     if (*mixed)
         *type = SPMV_F64;
     else if (spmv_type_parse(text, type) != SPMV_OK)
-        mistake(o, "--%s %s: must be f64, f32, c128, c64 or mixed", row->name, text);
+        mistake(o, "--%s %s: must be f64, f32, c128, c64, bf16, f16 or mixed", row->name, text);
 }
 
 /* text NULL or "-": standard output. */
@@ -841,7 +842,7 @@ static spmv_status check_factors(const struct options *o)
         double value;
     } factors[] = {{"alpha", o->alpha}, {"beta", o->beta}};
     for (int i = 0; i < 2; i++)
-        if (isfinite(factors[i].value) && !isfinite(real_rounded(type_part(o->type), factors[i].value))) {
+        if (isfinite(factors[i].value) && !isfinite(real_rounded(type_part(type_of_sums(o->type)), factors[i].value))) {
             complain("--%s %g: too large for %s", factors[i].name, factors[i].value, spmv_type_name(o->type));
             return SPMV_ERROR_ARGUMENT;
         }
@@ -916,8 +917,14 @@ static spmv_status check_type(const struct options *o, enum option_commands comm
         return SPMV_ERROR_ARGUMENT;
     }
     const bool complex = type_is_complex(o->type);
-    if (o->type != SPMV_F64 && o->type != SPMV_F32 && !complex) {
-        complain("--type %s: products exist for f64, f32, c128 and c64", spmv_type_name(o->type));
+    const bool half = type_is_half(o->type);
+    if (o->type != SPMV_F64 && o->type != SPMV_F32 && !complex && !half) {
+        complain("--type %s: products exist for f64, f32, c128, c64, bf16 and f16", spmv_type_name(o->type));
+        return SPMV_ERROR_TYPE;
+    }
+    if (half && (commands & (IN_PRODUCT | IN_BENCH)) == 0) {
+        complain("--type %s is not for %s; products alone have 16-bit types: spmv matvec and spmv bench",
+                 spmv_type_name(o->type), command);
         return SPMV_ERROR_TYPE;
     }
     if (complex && (commands & IN_EXPLAIN) != 0) {
@@ -1038,6 +1045,8 @@ struct options options_for_matrix(const struct options *o)
     struct options reading = *o;
     if (o->mixed)
         reading.type = SPMV_F32;
+    else if (type_is_half(o->type)) /* converted after reading */
+        reading.type = SPMV_F64;
     return reading;
 }
 

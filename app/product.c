@@ -20,7 +20,7 @@
 static const double repeat_budget = 0.05;
 enum { MAX_REPEATS = 64, BITWISE_REPEATS = 2 };
 
-/* Room for a scalar of any type of vectors. */
+/* Room for a scalar of any type of sums. */
 union scalar {
     spmv_c128 c128;
     union real real;
@@ -29,7 +29,7 @@ union scalar {
 static const void *scalar_set(union scalar *scalar, spmv_type type, double value)
 {
     *scalar = (union scalar){.c128 = {0, 0}};
-    real_set(type_part(type), scalar, 0, value);
+    real_set(type_part(type_of_sums(type)), scalar, 0, value);
     return scalar;
 }
 
@@ -286,6 +286,8 @@ static spmv_status check_vectors(spmv_context *checker, struct product *p, const
             report(st, spmv_last_error(checker));
             break;
         }
+        if (p->checks != NULL)
+            p->checks[v] = check;
         const int64_t failed = v > 0 ? p->check.failed_rows : 0;
         if (v == 0 || check.worst_ratio > p->check.worst_ratio) {
             p->check = check;
@@ -325,6 +327,8 @@ spmv_status product_check(const struct options *o, struct product *p)
                          sizeof p->check);
         if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
             report(st, spmv_last_error(checker));
+        if (p->checks != NULL)
+            *p->checks = p->check;
     }
     spmv_context_destroy(checker);
     return st;

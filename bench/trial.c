@@ -106,6 +106,9 @@ static void open_once(struct run *run, int number)
     } else if (type_parts(work->type) > 1) {
         fail(result, SPMV_ERROR_UNSUPPORTED, "it is measured only in real types");
         return;
+    } else if (type_is_half(work->type) && (slot->peer->flags & PEER_HALVES) == 0) {
+        fail(result, SPMV_ERROR_UNSUPPORTED, "it is measured only in f32 and f64");
+        return;
     } else if (slot->peer->open(&work->problem, &slot->state, why, sizeof why) != 0) {
         fail(result, SPMV_ERROR_UNSUPPORTED, why[0] != '\0' ? why : "it could not be prepared");
         return;
@@ -221,7 +224,7 @@ static spmv_status check(struct run *run, int number, void *host_result)
 static bool has_result(const struct run *run, int number)
 {
     const struct peer *const peer = run->slots[number].peer;
-    return takes_part(run, number) && (peer == NULL || peer->probe == 0);
+    return takes_part(run, number) && (peer == NULL || (peer->flags & PEER_PROBE) == 0);
 }
 
 /* Runs the candidate some more times, and compares the bits with those of the first result. */
@@ -455,7 +458,8 @@ const struct result *trial_best_peer(const struct trial *trial)
     const struct result *best = NULL;
     for (int i = 0; i < trial->count; i++) {
         const struct result *const r = &trial->results[i];
-        if (r->candidate->peer == NULL || r->candidate->peer->probe != 0 || !r->measured || r->wrong || r->unfinished)
+        if (r->candidate->peer == NULL || (r->candidate->peer->flags & PEER_PROBE) != 0 || !r->measured || r->wrong ||
+            r->unfinished)
             continue;
         if (best == NULL || r->warm.median / result_steps(trial, r) < best->warm.median / result_steps(trial, best))
             best = r;

@@ -53,22 +53,24 @@ int spmv_status_class(spmv_status status)
     _Static_assert((value) > 0 && (value) < SPMV_TYPE_LIMIT, "type value out of range");
 SPMV_TYPES(LIMIT_CHECK, )
 SPMV_COMPLEX_TYPES(LIMIT_CHECK, )
+SPMV_HALF_TYPES(LIMIT_CHECK, )
 
 size_t spmv_type_size(spmv_type type)
 {
 #define ROW(NAME, name, value, T, CLASS, ARG) [value] = sizeof(T),
-    static const size_t size[SPMV_TYPE_LIMIT] = {SPMV_TYPES(ROW, ) SPMV_COMPLEX_TYPES(ROW, )};
+    static const size_t size[SPMV_TYPE_LIMIT] = {SPMV_TYPES(ROW, ) SPMV_COMPLEX_TYPES(ROW, ) SPMV_HALF_TYPES(ROW, )};
 #undef ROW
     return (unsigned)type < SPMV_TYPE_LIMIT ? size[type] : 0;
 }
 
 bool type_in_primitives(spmv_type type)
 {
-    return spmv_type_size(type) > 0 && !type_is_complex(type);
+    return spmv_type_size(type) > 0 && !type_is_complex(type) && !type_is_half(type);
 }
 
 #define TYPE_ROW(NAME, name, value, T, CLASS, ARG) [value] = #name,
-static const char *const type_names[SPMV_TYPE_LIMIT] = {SPMV_TYPES(TYPE_ROW, ) SPMV_COMPLEX_TYPES(TYPE_ROW, )};
+static const char *const type_names[SPMV_TYPE_LIMIT] = {SPMV_TYPES(TYPE_ROW, ) SPMV_COMPLEX_TYPES(TYPE_ROW, )
+                                                            SPMV_HALF_TYPES(TYPE_ROW, )};
 #define OP_ROW(NAME, name, value, commutes, i, r, t, ARG) [value] = #name,
 static const char *const op_names[SPMV_OP_LIMIT] = {SPMV_OPERATORS(OP_ROW, )};
 #define FUNCTION_ROW(NAME, name, value, i, r, ARG) [value] = #name,
@@ -118,6 +120,51 @@ spmv_status spmv_type_parse(const char *name, spmv_type *type)
     if (name == NULL)
         return SPMV_ERROR_ARGUMENT;
     return *type != SPMV_TYPE_DEFAULT ? SPMV_OK : SPMV_ERROR_TYPE;
+}
+
+static void widen_numbers(spmv_type type, const void *from, double *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = real_at(type, from, i);
+}
+
+/* Pairs with f32, which are used most, have loops that compilers vectorise. */
+static bool convert_floats(spmv_type from_type, const void *from, spmv_type to_type, void *to, int64_t n)
+{
+#define LOOP(From, To, convert)                                                                                        \
+    for (int64_t i = 0; i < n; i++)                                                                                    \
+    ((To *)to)[i] = convert(((const From *)from)[i])
+    if (from_type == SPMV_BF16 && to_type == SPMV_F32)
+        LOOP(spmv_bf16, float, float_of_bf16);
+    else if (from_type == SPMV_F16 && to_type == SPMV_F32)
+        LOOP(spmv_f16, float, float_of_f16);
+    else if (from_type == SPMV_F32 && to_type == SPMV_BF16)
+        LOOP(float, spmv_bf16, bf16_of_float);
+    else if (from_type == SPMV_F32 && to_type == SPMV_F16)
+        LOOP(float, spmv_f16, f16_of_float);
+    else
+        return false;
+#undef LOOP
+    return true;
+}
+
+spmv_status spmv_convert_numbers(spmv_type from_type, const void *from, spmv_type to_type, void *to, int64_t n)
+{
+    enum { AT_ONCE = 256 };
+    double some[AT_ONCE];
+    if (n < 0 || (n > 0 && (from == NULL || to == NULL)))
+        return SPMV_ERROR_ARGUMENT;
+    if (real_bytes(from_type) == 0 || real_bytes(to_type) == 0)
+        return SPMV_ERROR_TYPE;
+    if (convert_floats(from_type, from, to_type, to, n))
+        return SPMV_OK;
+    for (int64_t begin = 0; begin < n; begin += AT_ONCE) {
+        const int64_t count = min_i64(AT_ONCE, n - begin);
+        widen_numbers(from_type, (const char *)from + begin * real_bytes(from_type), some, count);
+        for (int64_t i = 0; i < count; i++)
+            real_set(to_type, to, begin + i, some[i]);
+    }
+    return SPMV_OK;
 }
 
 spmv_status spmv_op_parse(const char *name, spmv_op *op)

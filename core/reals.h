@@ -2,7 +2,7 @@
  * by address, and limits of the type.
  *
  * The cases come from SPMV_TYPES. A new real type needs its limits here and no other edit; a
- * new class of types does not compile.
+ * new class of types does not compile. Elements and limits exist for the 16-bit types too.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef REALS_H
@@ -13,6 +13,8 @@
 #include <math.h>
 #include <spmv/types.h>
 #include <stdbool.h>
+
+#include "core/halves.h"
 
 static inline bool type_is_complex(spmv_type type)
 {
@@ -62,6 +64,9 @@ static inline int64_t real_bytes(spmv_type type)
         return (int64_t)sizeof(T);
         REAL_LIST(CASE)
 #undef CASE
+    case SPMV_BF16:
+    case SPMV_F16:
+        return 2;
     default:
         return 0;
     }
@@ -76,6 +81,10 @@ static inline double real_at(spmv_type type, const void *values, int64_t i)
         return (double)((const T *)values)[i];
         REAL_LIST(CASE)
 #undef CASE
+    case SPMV_BF16:
+        return (double)float_of_bf16(((const spmv_bf16 *)values)[i]);
+    case SPMV_F16:
+        return (double)float_of_f16(((const spmv_f16 *)values)[i]);
     default:
         return NAN;
     }
@@ -91,6 +100,12 @@ static inline void real_set(spmv_type type, void *values, int64_t i, double valu
         break;
         REAL_LIST(CASE)
 #undef CASE
+    case SPMV_BF16:
+        ((spmv_bf16 *)values)[i] = bf16_of_float(float_to_odd(value));
+        break;
+    case SPMV_F16:
+        ((spmv_f16 *)values)[i] = f16_of_float(float_to_odd(value));
+        break;
     }
 }
 
@@ -126,18 +141,23 @@ struct real_limits {
 };
 #define REAL_LIMITS_F32 0x1p-24, FLT_MAX, FLT_MIN, 0x1p-149, 7, 1e-4, 0x1p-20
 #define REAL_LIMITS_F64 0x1p-53, DBL_MAX, DBL_MIN, 0x1p-1074, 15, 1e-8, 0x1p-40
+#define REAL_LIMITS_BF16 0x1p-8, 0x1.fep127, FLT_MIN, 0x1p-133, 2, NAN, NAN /* no solves */
+#define REAL_LIMITS_F16 0x1p-11, 65504, 0x1p-14, 0x1p-24, 3, NAN, NAN
 
 /* The limits of this real type. */
 static inline struct real_limits real_limits_of(spmv_type type)
 {
     switch ((int)type) {
+#define HALF_CASE(NAME, name, value, T, CLASS, ARG) CASE(NAME, name, T)
 #define CASE(NAME, name, T)                                                                                            \
     case SPMV_##NAME: {                                                                                                \
         const struct real_limits limits = {REAL_LIMITS_##NAME};                                                        \
         return limits;                                                                                                 \
     }
         REAL_LIST(CASE)
+        SPMV_HALF_TYPES(HALF_CASE, )
 #undef CASE
+#undef HALF_CASE
     }
     const struct real_limits none = {NAN, NAN, NAN, NAN, 0, NAN, NAN};
     return none;

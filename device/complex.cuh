@@ -10,6 +10,7 @@
 #include <spmv/types.h>
 #include <type_traits>
 
+#include "device/halves.cuh"
 #include "device/host_device.cuh"
 
 #define COMPLEX_DEFINE(NAME, name, value, T, CLASS, ARG)                                                               \
@@ -51,6 +52,8 @@ template <typename T> __host__ __device__ inline T real_value(double x)
 {
     if constexpr (std::is_arithmetic<T>::value) {
         return (T)x;
+    } else if constexpr (is_half<T>::value) {
+        return T((float)x);
     } else {
         T z = {};
         z.re = (decltype(z.re))x;

@@ -121,7 +121,11 @@ template <typename T> __device__ T load_gathered(const T *from)
         asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(value.re), "=f"(value.im) : "l"(from));
     else if constexpr (std::is_same<T, spmv_c128>::value)
         asm volatile("ld.global.v2.f64 {%0, %1}, [%2];" : "=d"(value.re), "=d"(value.im) : "l"(from));
-    else if constexpr (sizeof(T) == 4)
+    else if constexpr (sizeof(T) == 2) {
+        uint16_t word;
+        asm volatile("ld.global.u16 %0, [%1];" : "=h"(word) : "l"(from));
+        memcpy(&value, &word, sizeof value);
+    } else if constexpr (sizeof(T) == 4)
         asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from));
     else
         asm volatile("ld.global.f64 %0, [%1];" : "=d"(value) : "l"(from));
@@ -153,6 +157,11 @@ template <typename T> __device__ void load_gathered_if(bool wanted, const T *fro
         LOAD_PAIR_IF_("ld.global.v2.f64", "+d", number->re, number->im);
     } else if constexpr (sizeof(T) == 4) {
         LOAD_IF_("ld.global.f32", "+f", *number);
+    } else if constexpr (sizeof(T) == 2) {
+        uint16_t word;
+        memcpy(&word, number, sizeof word);
+        LOAD_IF_("ld.global.u16", "+h", word);
+        memcpy(number, &word, sizeof word);
     } else {
         static_assert(std::is_floating_point<T>::value, "one register or a pair");
         LOAD_IF_("ld.global.f64", "+d", *number);

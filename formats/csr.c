@@ -109,7 +109,7 @@ spmv_status matrix_allocate_in(spmv_context *ctx, spmv_memory memory, int64_t ro
                             "a matrix of %lld x %lld with %lld entries: sizes must not be negative, and at most %d "
                             "columns are possible",
                             (long long)rows, (long long)cols, (long long)nnz, INT32_MAX);
-    if (!pattern && !is_number(type))
+    if (!pattern && !is_number(type) && !type_is_half(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "type %s is not a type of matrices", spmv_type_name(type));
     int64_t bytes[3];
     if (!matrix_bytes(rows, nnz, value_size(type, pattern), &bytes[0], &bytes[1], &bytes[2]))
@@ -288,6 +288,11 @@ spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr 
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: row_ptr_bits is %d, not 32 or 64", name, a->row_ptr_bits);
     if (a->row_ptr == NULL || (a->nnz > 0 && a->col == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", name, a->row_ptr == NULL ? "row_ptr" : "col");
+    if (a->val != NULL && type_is_half(a->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "%s: values of type %s; only products with vectors and sampled products take 16-bit "
+                            "values, convert them to f32 or f64 (spmv_convert_numbers)",
+                            name, spmv_type_name(a->type));
     if (a->val != NULL && !is_number(a->type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: type %d is not a type of values", name, (int)a->type);
     if (a->memory != SPMV_MEMORY_HOST && a->memory != SPMV_MEMORY_CONTEXT)

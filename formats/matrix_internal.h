@@ -104,8 +104,17 @@ spmv_status csr_to_context(spmv_context *ctx, const spmv_csr *a, bool narrow, sp
 void csr_free_context(spmv_context *ctx, struct csr_copies *copies);
 
 /* Checks a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
- * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name: the function called. */
+ * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE (16-bit values too); name: the function called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
+
+/* A for these checks, which read no values, where 16-bit values are accepted. */
+static inline spmv_csr csr_of_any_values(const spmv_csr *a)
+{
+    spmv_csr checked = *a;
+    if (type_is_half(a->type))
+        checked.type = SPMV_F32;
+    return checked;
+}
 
 /* SPMV_ERROR_NOT_SQUARE with both sizes in the message, unless they are equal. */
 spmv_status csr_check_square(spmv_context *ctx, const char *name, int64_t rows, int64_t cols);

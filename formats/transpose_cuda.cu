@@ -197,6 +197,8 @@ extern "C" spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool 
         if (conjugates)
             return with_complex(type, [&](auto of) { return run(of, conjugate<decltype(of)>()); });
         switch (spmv_type_size(type)) {
+        case 2:
+            return run(uint16_t(), as_it_is<uint16_t>());
         case 4:
             return run(int32_t(), as_it_is<int32_t>());
         case 8:

@@ -10,7 +10,7 @@ spmv_status epilogue_prepare(spmv_plan *plan)
 {
     const spmv_context *ctx = plan->ctx;
     int64_t bytes = 0;
-    if ((plan->method->can & METHOD_EPILOGUE) != 0 || plan->a.rows == 0)
+    if ((plan->method->can & METHOD_EPILOGUE) != 0 || plan->a.rows == 0 || type_is_half(plan->type))
         return SPMV_OK;
     bytes = type_is_complex(plan->type) ? epilogue_scratch_cuda(plan)
                                         : ctx->backend->dot_scratch(ctx, plan->type, plan->a.rows);

@@ -10,7 +10,7 @@
 static const struct spmv_method ref_methods[] = {
     {.name = "definition",
      .why = "the definition: one row after another, summed in long double",
-     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS,
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS | METHOD_HALF,
      .apply = definition_ref_apply},
     {.name = "staged", .prepare = staged_prepare, .apply = staged_apply, .release = staged_release},
     {.name = NULL}};
@@ -18,7 +18,7 @@ static const struct spmv_method ref_methods[] = {
 static const struct spmv_method omp_methods[] = {
     {.name = "tiles",
      .why = "tiles of equal work (rows + nonzeros) keep all threads busy whatever the row lengths",
-     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS,
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS | METHOD_HALF,
      .prepare = tiles_omp_prepare,
      .apply = tiles_omp_apply,
      .release = tiles_omp_release},
@@ -60,7 +60,8 @@ unsigned plan_needs(const spmv_plan *plan)
 {
     const bool strided = plan->x_stride != 1 || plan->y_stride != 1;
     return (plan->vectors != 1 || strided ? METHOD_VECTORS : 0) | (plan->a.type != plan->type ? METHOD_MIXED : 0) |
-           (type_is_complex(plan->type) ? METHOD_COMPLEX : 0) | (plan->ranks != NULL ? METHOD_RANKS : 0);
+           (type_is_complex(plan->type) ? METHOD_COMPLEX : 0) | (type_is_half(plan->type) ? METHOD_HALF : 0) |
+           (plan->ranks != NULL ? METHOD_RANKS : 0);
 }
 
 static const char *lacking(unsigned needs)
@@ -68,6 +69,7 @@ static const char *lacking(unsigned needs)
     return needs & METHOD_VECTORS ? "no products of several vectors or with strides"
            : needs & METHOD_MIXED ? "no products with values of another type than the sums"
            : needs & METHOD_RANKS ? "no products of several ranks"
+           : needs & METHOD_HALF  ? "no products in 16-bit types"
                                   : "no products in complex types";
 }
 

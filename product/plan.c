@@ -55,9 +55,10 @@ void plan_free(spmv_plan *plan, int64_t bytes, void *memory)
     plan->bytes -= memory != NULL ? bytes : 0;
 }
 
-spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a)
+spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a, bool halves)
 {
-    const spmv_status st = csr_check_shape(ctx, call, a);
+    const spmv_csr any = halves && a != NULL ? csr_of_any_values(a) : (spmv_csr){0};
+    const spmv_status st = csr_check_shape(ctx, call, halves && a != NULL ? &any : a);
     if (st != SPMV_OK)
         return st;
     if (csr_on_device(ctx, a))
@@ -70,28 +71,32 @@ spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr 
     return SPMV_OK;
 }
 
-enum plan_types plan_types_of(spmv_type stored, spmv_type sums)
+enum plan_types plan_types_of(spmv_type stored, spmv_type vectors)
 {
-#define ROW(name, STORED, SUMS) {SPMV_##STORED, SPMV_##SUMS},
+#define ROW(name, STORED, VECTORS) {SPMV_##STORED, SPMV_##VECTORS},
     static const spmv_type types[PLAN_TYPES][2] = {PLAN_TYPES_LIST(ROW)};
 #undef ROW
     int t = 0;
-    while (t < PLAN_TYPES && (types[t][0] != stored || types[t][1] != sums))
+    while (t < PLAN_TYPES && (types[t][0] != stored || types[t][1] != vectors))
         t++;
     return (enum plan_types)t;
 }
 
-/* The type of vectors and sums, from the options and the matrix. */
-static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o, spmv_type *type)
+/* The type of vectors, from the options and the matrix. */
+static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o, bool ranks,
+                               spmv_type *type)
 {
     *type = o->type != SPMV_TYPE_DEFAULT ? o->type : a->val != NULL ? a->type : SPMV_F64;
+    if (ranks && type_is_half(*type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_plan_create: no products of ranks in type %s",
+                            spmv_type_name(*type));
     if (plan_types_of(*type, *type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE,
-                            "spmv_plan_create: no products in type %s, only in f64, f32, c128 and c64",
+                            "spmv_plan_create: no products in type %s, only in f64, f32, c128, c64, bf16 and f16",
                             spmv_type_name(*type));
     if (a->val != NULL && plan_types_of(a->type, *type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE,
-                            "spmv_plan_create: values of type %s with sums of type %s are not supported",
+                            "spmv_plan_create: values of type %s with vectors of type %s are not supported",
                             spmv_type_name(a->type), spmv_type_name(*type));
     return SPMV_OK;
 }
@@ -145,7 +150,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
     const double begin = monotonic_seconds();
     spmv_plan_options_init(&o, sizeof o);
     TRY(options_take(ctx, "plan", &o, sizeof o, options));
-    TRY(plan_check_view(ctx, "spmv_plan_create", a));
+    TRY(plan_check_view(ctx, "spmv_plan_create", a, true));
     TRY(check_options(ctx, a, &o));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
     memset(plan, 0, sizeof *plan);
@@ -156,7 +161,8 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
     plan->operation = o.operation;
     plan->compression = (enum spmv_compression)o.compression;
     plan->updates = o.update_values != 0;
-    TRY(choose_type(ctx, a, &o, &plan->type));
+    TRY(choose_type(ctx, a, &o, ranks != NULL, &plan->type));
+    plan->sums = type_of_sums(plan->type);
     by_columns_set(plan, &o, turned ? a->cols : a->rows, turned ? a->rows : a->cols);
     plan->a.type = a->val != NULL ? a->type : plan->type;
     plan->types = plan_types_of(plan->a.type, plan->type);
@@ -250,7 +256,7 @@ bool plan_can_load(const spmv_plan *plan, const void *array)
            (uintptr_t)array % spmv_type_size(plan->type) == 0;
 }
 
-/* One in the plan's type; a complex one is followed by its imaginary part 0. */
+/* One in the type of sums; a complex one is followed by its imaginary part 0. */
 static const void *scalar_one(const spmv_plan *plan)
 {
     static const double f64[2] = {1, 0};
@@ -258,6 +264,8 @@ static const void *scalar_one(const spmv_plan *plan)
     switch (plan->types) {
     case PLAN_f32:
     case PLAN_c64:
+    case PLAN_bf16:
+    case PLAN_f16:
         return f32;
     case PLAN_f64:
     case PLAN_mixed:
@@ -271,7 +279,7 @@ static const void *scalar_one(const spmv_plan *plan)
 
 static bool is_zero(const spmv_plan *plan, const void *scalar)
 {
-    const spmv_type part = type_part(plan->type);
+    const spmv_type part = type_part(plan->sums);
     return real_at(part, scalar, 0) == 0 && (!type_is_complex(plan->type) || real_at(part, scalar, 1) == 0);
 }
 
@@ -360,6 +368,9 @@ static spmv_status check_epilogue(const spmv_plan *plan, const void *x, const vo
             ctx, SPMV_ERROR_UNSUPPORTED,
             "spmv_apply_with: the plan is for %d vectors with strides %lld and %lld, not for one vector",
             plan_vectors(plan), (long long)plan->by_columns.x_stride, (long long)plan->by_columns.y_stride);
+    if (type_is_half(plan->type))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_apply_with: not in type %s, only in f64, f32, c128, c64",
+                            spmv_type_name(plan->type));
     if (has_rows && (e->w != NULL) != sums)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: %s is NULL", sums ? "w" : "dot");
     if (e->z != NULL && (e->z == x || e->z == y || (sums && e->z == e->w)))

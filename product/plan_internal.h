@@ -24,7 +24,8 @@ enum {
     /* y_i has the same bits however struct plan_ranks divides the rows among ranks. */
     METHOD_RANKS = 32,
     /* the method can multiply the rows that need no elements of other ranks first (enum plan_subset) */
-    METHOD_SUBSETS = 64
+    METHOD_SUBSETS = 64,
+    METHOD_HALF = 128 /* 16-bit values and vectors, with sums in f32 */
 };
 
 /* The rows that a product computes. INNER: only rows that need no elements of other ranks; which of
@@ -90,6 +91,10 @@ struct plan_ranks {
      * - queue_step_sums: together: four sums, two of squares, p'q and that of products, to one struct in the
      *   context's memory. With queue_parts: those of each chunk.
      * - leaves_parts: the products of all ranks that have nonzeros leave parts (part_rows).
+     * - runs: 0, or products of the method slices leave one part for each chunk, the sum of those of `runs` runs of
+     *   neighbouring tiles of PLAN_TILE_ROWS rows: run[2 r] to run[2 r + 1] - 1 are those of run r, and the rank has
+     *   runs * max(1, chunks) of them. An empty one has one tile, behind the last. It is the same on all ranks. Set
+     *   after the plan is made. run: in the context's memory.
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called
      *   before. What orders fetches: exchange_view.cuh. Nothing is allocated or freed. Returns
@@ -113,8 +118,12 @@ struct plan_ranks {
     spmv_status (*publish_dot)(void *self, spmv_type type, const void *a, const void *b);
     spmv_status (*take)(void *self, void *x);
     spmv_status (*meet)(void *self);
+    int runs;
+    const int32_t *run;
 };
-enum { PLAN_SUMS = 4, PLAN_TILE_ROWS = 256 };
+/* PLAN_RUNS: the most runs of a chunk. With 1056 chunks there are 8 for each of 7 blocks on each of the 132
+ * multiprocessors of an H100, on one GPU; on two there are 4, on four 2. */
+enum { PLAN_SUMS = 4, PLAN_TILE_ROWS = 256, PLAN_RUNS = 7 };
 
 /* For a product with leaves_parts, with one part for each part of the dot product: the sum of
  * weight_i (scale y_i)^2. All pointers are to the context's memory. */
@@ -126,7 +135,7 @@ struct plan_squares {
 
 /* The arguments of one product. */
 struct plan_product {
-    const void *alpha, *beta; /* one scalar of plan->type each, in host memory, never NULL */
+    const void *alpha, *beta; /* one scalar of plan->sums each, in host memory, never NULL */
     bool beta_zero;           /* y is not read */
     const void *x;            /* element v of row i is x[i * plan->x_stride + v]; y likewise */
     void *y;
@@ -145,6 +154,16 @@ struct plan_product {
     struct plan_squares squares;
     void *column_parts;
 };
+
+/* What a row adds to the squares of spmv_verify_result.norm and norm_error. */
+struct row_squares {
+    double sum, error;
+};
+
+/* spmv_verify, but for these two. *squares: of each row, or NULL; released by the caller. */
+spmv_status plan_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
+                        const void *host_x, const void *host_beta, const void *host_y0, const void *host_y,
+                        spmv_type type, struct row_squares **squares, spmv_verify_result *result);
 
 /* A row of a backend's table. "auto" takes the first one that can do what the plan requires and does not
  * decline. */
@@ -192,16 +211,23 @@ struct spmv_method {
     /* Releases what plan->state points to. Called if plan->state is not NULL; it may be partly
      * built. */
     void (*release)(spmv_plan *plan);
+
+    /* The distinct values of a table that the plan has, numbers of plan->type in the context's memory; *count: 0 if it
+     * has none. NULL: the method keeps no table that ranks compare (plan_ranks.runs). */
+    const void *(*table)(const spmv_plan *plan, int *count);
 };
 
-/* The types of products: X(name, TYPE of the values, TYPE of vectors and sums). */
+/* The types of products: X(name, TYPE of the values, TYPE of vectors). Sums have the vectors' type, of 16-bit
+ * vectors f32. */
 #define PLAN_TYPES_LIST(X)                                                                                             \
     X(f32, F32, F32)                                                                                                   \
     X(f64, F64, F64)                                                                                                   \
     X(mixed, F32, F64)                                                                                                 \
     X(c64, C64, C64)                                                                                                   \
-    X(c128, C128, C128)
-#define PLAN_TYPES_ENUM_(name, STORED, SUMS) PLAN_##name,
+    X(c128, C128, C128)                                                                                                \
+    X(bf16, BF16, BF16)                                                                                                \
+    X(f16, F16, F16)
+#define PLAN_TYPES_ENUM_(name, STORED, VECTORS) PLAN_##name,
 enum plan_types { PLAN_TYPES_LIST(PLAN_TYPES_ENUM_) PLAN_TYPES };
 #undef PLAN_TYPES_ENUM_
 
@@ -224,7 +250,8 @@ struct spmv_plan {
     /* op(A) in the context's memory. Row offsets have 32 bits where nnz < 2^31. a.type: the type of
      * the values; for a pattern, the plan's type. */
     spmv_csr a;
-    spmv_type type; /* of vectors and sums */
+    spmv_type type; /* of vectors */
+    spmv_type sums; /* of sums and scalars */
     spmv_operation operation;
     int vectors; /* that the method multiplies at once, with these strides from row to row */
     int64_t x_stride, y_stride;
@@ -309,8 +336,8 @@ static inline const void *plan_x_of(const spmv_plan *plan, const void *x)
     return plan->ranks == NULL ? x : (const char *)x - (size_t)plan->ranks->before * spmv_type_size(plan->type);
 }
 
-/* The combination of two types; PLAN_TYPES if products do not support it. */
-enum plan_types plan_types_of(spmv_type stored, spmv_type sums);
+/* The combination of the types of values and vectors; PLAN_TYPES if products do not support it. */
+enum plan_types plan_types_of(spmv_type stored, spmv_type vectors);
 
 /* The METHOD_... flags that the plan requires. */
 unsigned plan_needs(const spmv_plan *plan);
@@ -335,6 +362,12 @@ spmv_status method_of_facts(spmv_backend backend, unsigned needs, struct facts *
 const struct spmv_method *method_named(spmv_backend backend, const char *name);
 
 /* Whether products leave the parts of a dot product that its caller can use. */
+/* The rows of a part that a product of a rank leaves; 0: those of a chunk. */
+static inline int plan_part_rows(const spmv_plan *plan)
+{
+    return plan->ranks->runs > 0 ? 0 : plan->method->part_rows;
+}
+
 static inline bool plan_leaves_parts(const spmv_plan *plan)
 {
     return plan->ranks != NULL ? plan->method->part_rows > 0 : plan->method->dot_parts != NULL;
@@ -369,8 +402,8 @@ spmv_status epilogue_behind(const spmv_plan *plan, const void *y, const spmv_epi
 bool plan_can_load(const spmv_plan *plan, const void *array);
 
 /* Checks a view: its sizes, and the first and last row offset where the CPU can read them. call:
- * the public function, for messages. */
-spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a);
+ * the public function, for messages. halves: 16-bit values are accepted. */
+spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a, bool halves);
 
 /* The table of the backend cuda, and what it asks of a plan: sets plan->facts (cuda/choose.c). */
 extern const struct spmv_method cuda_methods[];
@@ -425,6 +458,7 @@ spmv_status slices_cuda_update(spmv_plan *);
 spmv_status slices_cuda_apply(const spmv_plan *, const struct plan_product *);
 void slices_cuda_release(spmv_plan *);
 const void *slices_cuda_parts(const spmv_plan *, int64_t *count);
+const void *slices_cuda_table(const spmv_plan *, int *count);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);
 spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);
@@ -436,7 +470,7 @@ spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilo
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Copies n elements of each of k vectors between two arrays in the device's memory: element v of row i
- * is columns[v * column_stride + i] and rows[i * row_stride + v]. size: bytes of an element, 4, 8 or 16. */
+ * is columns[v * column_stride + i] and rows[i * row_stride + v]. size: bytes of an element, 2, 4, 8 or 16. */
 struct plan_turn {
     void *columns, *rows;
     int64_t n, column_stride, row_stride;

@@ -61,7 +61,8 @@ static spmv_status transpose_on_host(spmv_plan *plan, const spmv_csr *a)
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
     spmv_csr transposed;
-    TRY(csr_check(ctx, "spmv_plan_create", a, CSR_ANY_ORDER));
+    const spmv_csr any = csr_of_any_values(a);
+    TRY(csr_check(ctx, "spmv_plan_create", &any, CSR_ANY_ORDER));
     if (plan->updates)
         TRY(plan_alloc(plan, a->nnz * (plan->from_bits / 8), &plan->from));
     TRY(csr_transpose_numbered(ctx, a, &plan->transposed, (struct entry_numbers){plan->from, plan->from_bits}));
@@ -182,17 +183,37 @@ static spmv_status take_through_numbers(spmv_plan *plan, const void *values)
     return SPMV_OK;
 }
 
+/* Copies values into the plan's own array. Primitives have no 16-bit elements. */
+static spmv_status copy_values(const spmv_plan *plan, const void *values)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t n = plan->a.nnz, size = value_bytes(plan);
+    const struct plan_turn halves = {.columns = (void *)values,
+                                     .rows = plan->val,
+                                     .n = n,
+                                     .column_stride = n,
+                                     .row_stride = 1,
+                                     .k = 1,
+                                     .to_rows = true,
+                                     .size = (int)size};
+    if (size % 4 == 0)
+        return ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, plan->val, n * (size / 4));
+    if (context_on_device(ctx))
+        return turn_cuda(ctx, &halves);
+    memcpy(plan->val, values, (size_t)(n * size));
+    return SPMV_OK;
+}
+
 /* Replaces the values: copies them, or borrows the new array where the old one was borrowed. */
 static spmv_status replace_values(spmv_plan *plan, const void *values)
 {
-    spmv_context *ctx = plan->ctx;
     if (plan->from != NULL)
         return take_through_numbers(plan, values);
     if (plan->val == NULL) { /* borrowed */
         plan->a.val = values;
         return SPMV_OK;
     }
-    return ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, plan->val, plan->a.nnz * (value_bytes(plan) / 4));
+    return copy_values(plan, values);
 }
 
 /* spmv_plan_update_values on a context that this thread holds. */

@@ -6,7 +6,8 @@
  * absolute values of the terms and u the unit roundoff; so the two differ by at most twice that.
  * For complex numbers, absolute values are moduli. The relative error of a product is then at most
  * sqrt(8) u and that of a sum u (Higham, section 3.6), so n_i sums and products, alpha and beta
- * give (n_i + 6) u S_i. A complex product has four underflows instead of one.
+ * give (n_i + 6) u S_i. A complex product has four underflows instead of one. 16-bit vectors have sums in
+ * f32; then each of the two results is rounded once more, by at most half a last place.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -19,10 +20,13 @@
 /* The arguments of the check of a row. */
 struct question {
     const spmv_csr *a;
-    spmv_type type;                     /* of the vectors; a->type is that of the values */
-    long double alpha, beta;            /* moduli */
-    const void *x, *y0, *y, *reference; /* y0 is NULL when beta is 0 */
-    long double roundoff, smallest;
+    spmv_type type;                           /* of the vectors; a->type is that of the values */
+    long double alpha, beta;                  /* moduli */
+    const void *x, *y0, *y, *reference;       /* y0 is NULL when beta is 0 */
+    long double roundoff, smallest;           /* of the sums */
+    long double last_roundoff, last_smallest; /* of the rounding to 16 bits at the end; else 0 */
+    const void *alpha_at, *beta_at;           /* NULL: 1 */
+    struct row_squares *squares;              /* of each row */
 };
 
 /* A real or complex number; im is 0 for a real one. */
@@ -53,12 +57,38 @@ static inline long double modulus_at(const void *values, spmv_type type, int64_t
     return type_is_complex(type) ? modulus(element(values, type, i)) : fabsl(real_at(type, values, i));
 }
 
-/* |y_i - r_i| divided by its bound; infinite if exactly one of the two is finite. */
+static inline struct wide product_of(struct wide a, struct wide b)
+{
+    return (struct wide){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* |(alpha A x + beta y0)_i|^2 */
+static double square_of_row(const struct question *q, int64_t i)
+{
+    const spmv_csr *a = q->a;
+    const struct wide one = {1, 0};
+    const struct wide alpha = q->alpha_at != NULL ? element(q->alpha_at, q->type, 0) : one;
+    struct wide sum = {0, 0};
+    for (int64_t k = offset_at(a->row_ptr, a->row_ptr_bits, i); k < offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
+         k++) {
+        const struct wide term = product_of(a->val != NULL ? element(a->val, a->type, k) : one,
+                                            element(q->x, q->type, a->col[k]));
+        sum.re += term.re;
+        sum.im += term.im;
+    }
+    sum = product_of(alpha, sum);
+    if (q->y0 != NULL) {
+        const struct wide term = product_of(element(q->beta_at, q->type, 0), element(q->y0, q->type, i));
+        sum.re += term.re;
+        sum.im += term.im;
+    }
+    return (double)(sum.re * sum.re + sum.im * sum.im);
+}
+
+/* |y_i - r_i| divided by its bound; infinite if exactly one of the two is finite. Sets the squares of the row. */
 static double row_ratio(const struct question *q, int64_t i)
 {
     const struct wide y = element(q->y, q->type, i), r = element(q->reference, q->type, i);
-    if (!is_finite(y) || !is_finite(r))
-        return is_finite(y) == is_finite(r) ? 0 : (double)INFINITY;
     const spmv_csr *a = q->a;
     const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, i),
                   end = offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
@@ -69,11 +99,16 @@ static double row_ratio(const struct question *q, int64_t i)
     if (q->y0 != NULL)
         magnitude += q->beta * modulus_at(q->y0, q->type, i);
     const bool complex = type_is_complex(q->type);
-    const long double terms = (long double)(end - begin);
+    const long double terms = (long double)(end - begin), most = 2 * (terms + 6) * 0x1p-53L * magnitude;
+    q->squares[i].error = (double)(most * most);
+    q->squares[i].sum = type_part(q->type) == SPMV_F32 ? square_of_row(q, i) : 0;
+    if (!is_finite(y) || !is_finite(r))
+        return is_finite(y) == is_finite(r) ? 0 : (double)INFINITY;
     /* of the products before alpha, and of the rest */
     const long double underflows = terms * fmaxl(1, q->alpha) + 2;
-    const long double bound =
-        2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude + (complex ? 4 : 1) * underflows * q->smallest;
+    const long double bound = 2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude +
+                              (complex ? 4 : 1) * underflows * q->smallest +
+                              q->last_roundoff * (modulus(y) + modulus(r)) + q->last_smallest;
     return (double)(modulus((struct wide){y.re - r.re, y.im - r.im}) / bound);
 }
 
@@ -135,21 +170,29 @@ done:
 }
 
 static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void *alpha, const void *x, const void *beta,
-                               const void *y0, const void *y, spmv_type type, spmv_verify_result *result)
+                               const void *y0, const void *y, spmv_type type, struct row_squares *squares,
+                               spmv_verify_result *result)
 {
     spmv_status st = SPMV_OK;
     void *reference = NULL;
-    const long double b = beta != NULL ? modulus_at(beta, type, 0) : 0;
+    const spmv_type sums = type_of_sums(type);
+    const struct real_limits limits = real_limits_of(type_part(sums)), last = real_limits_of(type_part(type));
+    const long double b = beta != NULL ? modulus_at(beta, sums, 0) : 0;
     char im[2][40] = {"", ""};
     struct question q = {.a = a,
                          .type = type,
-                         .alpha = alpha != NULL ? modulus_at(alpha, type, 0) : 1,
+                         .alpha = alpha != NULL ? modulus_at(alpha, sums, 0) : 1,
                          .beta = b,
                          .x = x,
                          .y0 = b != 0 ? y0 : NULL,
                          .y = y,
-                         .roundoff = real_limits_of(type_part(type)).roundoff,
-                         .smallest = real_limits_of(type_part(type)).subnormal};
+                         .alpha_at = alpha,
+                         .beta_at = beta,
+                         .squares = squares,
+                         .roundoff = limits.roundoff,
+                         .smallest = limits.subnormal,
+                         .last_roundoff = sums != type ? last.roundoff : 0,
+                         .last_smallest = sums != type ? last.subnormal : 0};
     TRY(host_alloc(ctx, a->rows * (int64_t)spmv_type_size(type), "the reference of the check", &reference));
     TRY(recompute(ctx, a, alpha, x, beta, q.y0, type, reference));
     q.reference = reference;
@@ -172,16 +215,18 @@ done:
     return st;
 }
 
-spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
+spmv_status plan_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
                         const void *host_x, const void *host_beta, const void *host_y0, const void *host_y,
-                        spmv_type type, spmv_verify_result *result, size_t size)
+                        spmv_type type, struct row_squares **squares, spmv_verify_result *result)
 {
     spmv_status st = SPMV_OK;
-    spmv_verify_result full = {.size = sizeof full, .worst_row = -1};
     spmv_matrix *transposed = NULL;
-    spmv_csr op;
-    result_write(result, size, &full, sizeof full);
-    TRY(csr_check_shape(ctx, "spmv_verify", a));
+    spmv_csr op, any = {0};
+    *result = (spmv_verify_result){.size = sizeof *result, .worst_row = -1};
+    *squares = NULL;
+    if (a != NULL)
+        any = csr_of_any_values(a);
+    TRY(csr_check_shape(ctx, "spmv_verify", a != NULL ? &any : NULL));
     op = *a;
     if (context_on_device(ctx))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a ref or omp context is needed");
@@ -190,24 +235,47 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
     if (plan_types_of(type, type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: no products in type %s", spmv_type_name(type));
     if (a->val != NULL && plan_types_of(a->type, type) == PLAN_TYPES)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: values of type %s with sums of type %s",
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: values of type %s with vectors of type %s",
                             spmv_type_name(a->type), spmv_type_name(type));
     if (operation != SPMV_OPERATION_N) {
-        TRY(spmv_matrix_transpose(ctx, a, &transposed));
+        TRY(csr_check(ctx, "spmv_verify", &any, CSR_ANY_ORDER));
+        TRY(csr_transpose(ctx, a, &transposed));
         spmv_matrix_view(transposed, &op);
         if (operation == SPMV_OPERATION_H && a->val != NULL)
             csr_conjugate(ctx, transposed);
     }
     if (op.rows > 0 && (host_y == NULL || (host_x == NULL && op.cols > 0) ||
-                        (host_y0 == NULL && host_beta != NULL && modulus_at(host_beta, type, 0) != 0))) {
+                        (host_y0 == NULL && host_beta != NULL && modulus_at(host_beta, type_of_sums(type), 0) != 0))) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a vector is NULL");
         goto done;
     }
     if (op.rows > 0)
-        st = verify_rows(ctx, &op, host_alpha, host_x, host_beta, host_y0, host_y, type, &full);
-    if (st == SPMV_OK || st == SPMV_ERROR_CHECK)
-        result_write(result, size, &full, sizeof full);
+        TRY(host_alloc(ctx, op.rows * (int64_t)sizeof **squares, "the check", (void **)squares));
+    if (op.rows > 0)
+        st = verify_rows(ctx, &op, host_alpha, host_x, host_beta, host_y0, host_y, type, *squares, result);
 done:
     spmv_matrix_destroy(transposed);
+    return st;
+}
+
+spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
+                        const void *host_x, const void *host_beta, const void *host_y0, const void *host_y,
+                        spmv_type type, spmv_verify_result *result, size_t size)
+{
+    spmv_verify_result full;
+    struct row_squares *squares = NULL;
+    long double square = 0, error = 0;
+    const spmv_status st =
+        plan_verify(ctx, a, operation, host_alpha, host_x, host_beta, host_y0, host_y, type, &squares, &full);
+    if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
+        full = (spmv_verify_result){.worst_row = -1};
+    for (int64_t i = 0; squares != NULL && i < (operation == SPMV_OPERATION_N ? a->rows : a->cols); i++) {
+        square += squares[i].sum;
+        error += squares[i].error;
+    }
+    full.norm = (double)sqrtl(square);
+    full.norm_error = (double)sqrtl(error);
+    host_free(squares);
+    result_write(result, size, &full, sizeof full);
     return st;
 }

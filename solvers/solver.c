@@ -84,7 +84,7 @@ static spmv_status check_plan(spmv_context *ctx, const spmv_csr *a, spmv_solver_
 /* What can be checked before the plan exists. Sets the type of the caller's plan. */
 static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_solver_options *o)
 {
-    spmv_status st = plan_check_view(ctx, "spmv_solver_create", a);
+    spmv_status st = plan_check_view(ctx, "spmv_solver_create", a, false);
     if (st == SPMV_OK)
         st = csr_check_square(ctx, "spmv_solver_create", a->rows, a->cols);
     if (st == SPMV_OK)
@@ -93,6 +93,10 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
         st = check_plan(ctx, a, o);
     if (st != SPMV_OK)
         return st;
+    if (type_is_half(o->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_solver_create: no solvers in type %s, only in f64, f32, c128, c64",
+                            spmv_type_name(o->type));
     const bool complex = (a->val != NULL && type_is_complex(a->type)) || type_is_complex(o->type);
     if (complex && o->vectors != 1)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,

@@ -93,7 +93,8 @@ spmv_status solver_look_at_signs(spmv_solver *s);
 spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
                              spmv_plan **plan);
 
-/* The right-hand sides of a product: 1 if they are solved one after the other. */
+/* The right-hand sides of a product: 1 if they are solved one after the other, fewer than all in batches, and
+ * more if some are added that are 0. */
 int solver_vectors_at_once(const spmv_solver *s);
 
 /* The system that is solved, A x = b or -A x = -b. Make: after the choice of the solver. Drop:

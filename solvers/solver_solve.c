@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "core/threads.h"
+#include "solvers/krylov/krylov_columns.h"
 #include "solvers/krylov/not_finite.h"
 #include "solvers/solver_internal.h"
 
@@ -446,8 +447,8 @@ done:
     return st;
 }
 
-/* Several right-hand sides: together by conjugate gradients where that is possible. */
-static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
+/* All right-hand sides of the plan together, by conjugate gradients. */
+static spmv_status solve_together(spmv_solver *s, const void *b, void *x, spmv_cg_result *results)
 {
     struct chain c = {.s = s,
                       .plan = solver_plan(s),
@@ -457,8 +458,89 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
                       .atol = s->options.atol,
                       .zero_start = s->options.zero_start != 0,
                       .most = most_iterations(s),
-                      .columns = s->options.vectors,
-                      .result = s->results};
+                      .columns = solver_plan(s)->vectors,
+                      .result = results};
+    return solver_run_or_race(&c, &krylov_cg, s->precond);
+}
+
+/* Whether other right-hand sides can be solved after some ended with this status. */
+static bool others_follow(spmv_status st)
+{
+    return st == SPMV_OK || st == SPMV_ERROR_NOT_POSITIVE || spmv_status_class(st) == 7;
+}
+
+/* The right-hand sides in batches of the plan's vectors; the last one is filled up with zeros. Returns the first
+ * failure. */
+static spmv_status solve_batches(spmv_solver *s, const void *b, void *x)
+{
+    spmv_status st = SPMV_OK, worst = SPMV_OK;
+    spmv_plan *const plan = solver_plan(s);
+    const int all = s->options.vectors, width = plan->vectors;
+    const spmv_type type = plan->type;
+    const int64_t n = s->a.rows, size = (int64_t)spmv_type_size(type), bytes = n * width * size;
+    spmv_cg_result *results = NULL;
+    spmv_plan_info info;
+    char sentence[512] = "";
+    void *some_b = NULL, *some_x = NULL;
+    TRY(spmv_plan_describe(plan, &info, sizeof info));
+    TRY(krylov_check(&(const struct krylov){
+        .call = "spmv_solver_solve", .ctx = s->ctx, .plan = plan, .info = info, .b = b, .x = x}));
+    TRY(host_alloc(s->ctx, width * (int64_t)sizeof *results, "results of a solve", (void **)&results));
+    TRY(context_lend(s->ctx, bytes, &some_b));
+    TRY(context_lend(s->ctx, bytes, &some_x));
+    for (int first = 0; first < all; first += width) {
+        const int columns = all - first < width ? all - first : width;
+        struct columns_copy copy = {.type = type,
+                                    .n = n,
+                                    .from_stride = all,
+                                    .to_stride = width,
+                                    .columns = columns,
+                                    .width = width,
+                                    .from = (const char *)b + first * size,
+                                    .to = some_b};
+        TRY(columns_copy(s->ctx, &copy));
+        copy.from = (const char *)x + first * size;
+        copy.to = some_x;
+        TRY(columns_copy(s->ctx, &copy));
+        for (int v = 0; v < width; v++)
+            results[v] = not_begun;
+        const spmv_status ended = solve_together(s, some_b, some_x, results);
+        memcpy(s->results + first, results, (size_t)columns * sizeof *results);
+        if (ended != SPMV_OK && worst == SPMV_OK) {
+            worst = ended;
+            if (columns < all)
+                snprintf(sentence, sizeof sentence, "right-hand sides %d to %d of %d: %.440s", first + 1,
+                         first + columns, all, spmv_last_error(s->ctx));
+            else
+                snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+        }
+        copy = (struct columns_copy){.type = type,
+                                     .n = n,
+                                     .from_stride = width,
+                                     .to_stride = all,
+                                     .columns = columns,
+                                     .width = columns,
+                                     .from = some_x,
+                                     .to = (char *)x + first * size};
+        TRY(columns_copy(s->ctx, &copy));
+        if (!others_follow(ended)) {
+            for (int v = first + columns; v < all; v++)
+                s->results[v].status = ended;
+            break;
+        }
+    }
+    if (worst != SPMV_OK)
+        st = context_fail(s->ctx, worst, "%s", sentence);
+done:
+    context_take_back(s->ctx, some_x);
+    context_take_back(s->ctx, some_b);
+    host_free(results);
+    return st;
+}
+
+/* Several right-hand sides: together by conjugate gradients where that is possible. */
+static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
+{
     bool more = false;
     if (s->solver->columns && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
         for (int v = 0; v < s->options.vectors; v++)
@@ -469,7 +551,8 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
     if (solver_vectors_at_once(s) == 1 || s->null_space != NULL)
         return solve_columns(s, b, x, false);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    const spmv_status st = solver_run_or_race(&c, &krylov_cg, s->precond);
+    const spmv_status st = solver_plan(s)->vectors != s->options.vectors ? solve_batches(s, b, x)
+                                                                         : solve_together(s, b, x, s->results);
     for (int v = 0; v < s->options.vectors; v++)
         more = more || may_go_on(s, s->results[v].status);
     return more && st != SPMV_OK && (spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE)

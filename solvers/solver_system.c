@@ -12,12 +12,14 @@
 
 /* Whether conjugate gradients solve several right-hand sides one after the other. With few entries per
  * row a step is mostly passes over vectors: those of one right-hand side stay in a cache, and its product
- * can read a compressed matrix. The limit is where both take the same time on CPUs. */
+ * can read a compressed matrix. The limit is where both take the same time on CPUs. amg has many more entries,
+ * which it reads once for all. */
 static bool one_by_one(const spmv_solver *s)
 {
     enum { FEW_ENTRIES = 8 };
+    const bool amg = s->options.precond != NULL && strcmp(s->options.precond, "amg") == 0;
     return !context_on_device(s->ctx) && s->options.plan == NULL && choice_is_auto(s->options.rung) &&
-           s->options.inner == 0 && s->a.nnz < FEW_ENTRIES * s->a.rows;
+           s->options.inner == 0 && !amg && s->a.nnz < FEW_ENTRIES * s->a.rows;
 }
 
 spmv_status solver_smallest_of_ranks(const spmv_solver *s, double *number)
@@ -29,9 +31,19 @@ spmv_status solver_smallest_of_ranks(const spmv_solver *s, double *number)
     return st;
 }
 
+/* More right-hand sides than MOST_AT_ONCE are solved in batches of about the same size, which bounds the memory. A
+ * matrix is then a small part of what a step reads. On a GPU, from WHOLE_FROM on, a multiple of WHOLE are solved, of
+ * which the last ones may be 0: products load 16 bytes at once. */
+enum { MOST_AT_ONCE = 64, WHOLE = 4, WHOLE_FROM = 8 };
+
 int solver_vectors_at_once(const spmv_solver *s)
 {
-    return s->solver->columns && !one_by_one(s) ? s->options.vectors : 1;
+    const int all = s->options.vectors, each = (int)ceil_divide(all, ceil_divide(all, MOST_AT_ONCE));
+    if (!s->solver->columns || one_by_one(s))
+        return 1;
+    if (s->options.plan != NULL)
+        return all;
+    return context_on_device(s->ctx) && each >= WHOLE_FROM ? (int)ceil_divide(each, WHOLE) * WHOLE : each;
 }
 
 /* Makes -A and its plan. */

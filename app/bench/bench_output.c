@@ -83,7 +83,7 @@ static void system_name(const struct result *r, char *text, size_t size)
 
 static bool is_probe(const struct result *r)
 {
-    return r->candidate->peer != NULL && r->candidate->peer->probe != 0;
+    return r->candidate->peer != NULL && (r->candidate->peer->flags & PEER_PROBE) != 0;
 }
 
 /* Number of elements that compact kept: those of its result. */
@@ -223,7 +223,7 @@ static void libraries_text(const struct candidate_list *list, char *text, size_t
     text[0] = '\0';
     for (int c = 0; c < list->count && used < size; c++) {
         const struct candidate *const one = &list->candidates[c];
-        if (one->peer != NULL && one->peer->probe == 0 && strstr(text, one->module->library) == NULL)
+        if (one->peer != NULL && (one->peer->flags & PEER_PROBE) == 0 && strstr(text, one->module->library) == NULL)
             used +=
                 (size_t)snprintf(text + used, size - used, "%s%s", used == 0 ? "peers: " : "; ", one->module->library);
     }

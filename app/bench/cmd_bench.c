@@ -101,6 +101,10 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     }
     if (o->right != NULL && o->project != NULL)
         return report(SPMV_ERROR_ARGUMENT, "either --right or --project, not both");
+    if (type_is_half(o->type) && strcmp(b->run.operation->name, "spmv") != 0 && !several) {
+        complain("--type %s is for --op spmv, spmm and sddmm, not for --op %s", spmv_type_name(o->type), o->op);
+        return SPMV_ERROR_TYPE;
+    }
     if (!b->run.operation->on_matrix && type_is_complex(o->type)) {
         complain("--type %s is for --op spmv and load: the primitives have real numbers", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;

@@ -82,7 +82,8 @@ static int run(void *state)
     return spmv_sddmm_apply(method->state, p->w, p->x, p->y) == SPMV_OK ? 0 : -1;
 }
 
-/* Error of entry e in row i over its bound (k + 2) u sum |a| |b|. */
+/* Error of entry e in row i over its bound (k + 2) u sum |a| |b|, u: of the sums; of 16-bit types there is one
+ * rounding more. */
 static double ratio_of(const struct work *work, const void *host_result, int64_t i, int64_t e)
 {
     const struct state *const state = work->state;
@@ -94,7 +95,10 @@ static double ratio_of(const struct work *work, const void *host_result, int64_t
         all += fabsl(product);
     }
     const long double error = fabsl(real_at(work->type, host_result, e) - exact);
-    const long double bound = 1.001L * ((long double)k + 2) * real_limits_of(work->type).roundoff * all;
+    const struct real_limits sums = real_limits_of(type_of_sums(work->type)), last = real_limits_of(work->type);
+    const long double rounding =
+        type_is_half(work->type) ? (long double)last.roundoff * fabsl(exact) + (long double)last.subnormal : 0;
+    const long double bound = 1.001L * (((long double)k + 2) * (long double)sums.roundoff * all + rounding);
     return error == 0 ? 0 : error / bound <= HUGE_VALL ? (double)(error / bound) : INFINITY;
 }
 

@@ -32,7 +32,8 @@ bool product_make_buffer(struct product *p, char *why, size_t why_size)
 {
     size_t bytes = 0;
     return !bad_sparse(cusparseSpMV_bufferSize(p->handle, plain, sparse_scalar(p->type, 1), p->matrix, p->x,
-                                               sparse_scalar(p->type, 0), p->y, p->type, p->algorithm, &bytes),
+                                               sparse_scalar(p->type, 0), p->y, sparse_sums(p->type), p->algorithm,
+                                               &bytes),
                        "cusparseSpMV_bufferSize", why, why_size) &&
            !bad_cuda(device_alloc(bytes, &p->buffer), "cudaMalloc", why, why_size);
 }
@@ -40,14 +41,16 @@ bool product_make_buffer(struct product *p, char *why, size_t why_size)
 bool product_preprocess(struct product *p, char *why, size_t why_size)
 {
     return !bad_sparse(cusparseSpMV_preprocess(p->handle, plain, sparse_scalar(p->type, 1), p->matrix, p->x,
-                                               sparse_scalar(p->type, 0), p->y, p->type, p->algorithm, p->buffer),
+                                               sparse_scalar(p->type, 0), p->y, sparse_sums(p->type), p->algorithm,
+                                               p->buffer),
                        "cusparseSpMV_preprocess", why, why_size);
 }
 
 int product_run(const struct product *p)
 {
-    const cusparseStatus_t status = cusparseSpMV(p->handle, plain, sparse_scalar(p->type, 1), p->matrix, p->x,
-                                                 sparse_scalar(p->type, 0), p->y, p->type, p->algorithm, p->buffer);
+    const cusparseStatus_t status =
+        cusparseSpMV(p->handle, plain, sparse_scalar(p->type, 1), p->matrix, p->x, sparse_scalar(p->type, 0), p->y,
+                     sparse_sums(p->type), p->algorithm, p->buffer);
     return status == CUSPARSE_STATUS_SUCCESS ? 0 : -1;
 }
 

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { PEER_ABI = 8 };
+enum { PEER_ABI = 9 };
 
 /* Modules choose between f32 and f64. Another real type does not compile until each of them handles
  * it. */
@@ -67,7 +67,7 @@ struct peer_solved {
  * the operation does not use are NULL. */
 struct peer_problem {
     enum peer_op op;
-    spmv_type type; /* of the values: SPMV_F32 or SPMV_F64 */
+    spmv_type type; /* of the values: SPMV_F32 or SPMV_F64; for peers with PEER_HALVES also SPMV_BF16 or SPMV_F16 */
     int threads;    /* on a CPU: threads to use, at least 1 */
     void *stream;   /* on a GPU: the cudaStream_t of all work; its device is the current one */
 
@@ -105,12 +105,16 @@ struct peer_problem {
     int restart;                /* PEER_GMRES: iterations between restarts */
 };
 
+/* PEER_PROBE: moves part of the data and computes no result: not checked, not compared. PEER_HALVES: takes 16-bit
+ * types, with sums in f32. */
+enum { PEER_PROBE = 1, PEER_HALVES = 2 };
+
 struct peer {
     const char *name; /* begins with the module's name: "cusparse-csr-alg1-pre" */
     enum peer_op op;
     /* one line on how the library is used: its best settings, and how they were found */
     const char *settings;
-    int probe; /* 1: moves part of the data and computes no result: not checked, not compared */
+    unsigned flags; /* PEER_PROBE, PEER_HALVES */
 
     /* Prepares for many runs; may take long, and the caller times it. Returns 0, or -1 with a
      * message in why and all memory released. *state is NULL at the call. */

@@ -34,11 +34,6 @@ enum {
     PADDING_ALLOWED = 1 << 20 /* ... from this many stored elements on */
 };
 
-static size_t value_size(const struct product *p)
-{
-    return p->type == CUDA_R_32F ? sizeof(float) : sizeof(double);
-}
-
 /* ------------------------------------------------------------ opening */
 
 static void close_product(void *state)
@@ -99,7 +94,7 @@ static int64_t slice_offsets(const struct product *p, const int32_t *row_ptr, in
 /* False if the padding is excessive, or the format exceeds the free memory. */
 static bool sell_fits(const struct product *p, int64_t stored, char *why, size_t why_size)
 {
-    const double gigabytes = 1e-9 * (double)stored * (double)(value_size(p) + sizeof(int32_t));
+    const double gigabytes = 1e-9 * (double)stored * (double)(sparse_size(p->type) + sizeof(int32_t));
     size_t free_bytes = 0, all_bytes = 0;
     if (stored < 0 || (stored > PADDING_ALLOWED && stored / MOST_PADDING > p->problem.nnz)) {
         snprintf(why, why_size, "sliced ELLPACK would have more than %s elements for %lld nonzeros",
@@ -126,11 +121,11 @@ static bool make_sell(struct product *p, int height, const int32_t *row_ptr, int
     return sell_fits(p, stored, why, why_size) &&
            !bad_cuda(device_alloc(offset_bytes, &p->offsets), "cudaMalloc", why, why_size) &&
            !bad_cuda(device_alloc((size_t)stored * sizeof(int32_t), &p->index), "cudaMalloc", why, why_size) &&
-           !bad_cuda(device_alloc((size_t)stored * value_size(p), &p->values), "cudaMalloc", why, why_size) &&
+           !bad_cuda(device_alloc((size_t)stored * sparse_size(p->type), &p->values), "cudaMalloc", why, why_size) &&
            !bad_cuda(cudaMemcpyAsync(p->offsets, offsets, offset_bytes, cudaMemcpyHostToDevice, p->stream),
                      "cudaMemcpyAsync", why, why_size) &&
-           !bad_cuda(sliced_ell_fill(p->stream, q->rows, height, slices, q->row_ptr, q->col, q->val, (int)value_size(p),
-                                     p->offsets, stored, p->index, p->values),
+           !bad_cuda(sliced_ell_fill(p->stream, q->rows, height, slices, q->row_ptr, q->col, q->val,
+                                     (int)sparse_size(p->type), p->offsets, stored, p->index, p->values),
                      "the kernel that fills sliced ELLPACK", why, why_size) &&
            !bad_cuda(cudaStreamSynchronize(p->stream), "cudaStreamSynchronize", why, why_size) &&
            !bad_sparse(cusparseCreateConstSlicedEll(&p->matrix, q->rows, q->cols, q->nnz, stored, height, p->offsets,
@@ -223,13 +218,13 @@ SPMM_LIST(OPEN_)
 #undef OPEN_
 
 #define PEER_(name, peer, format, algorithm, preprocessed, settings)                                                   \
-    {peer, PEER_SPMV, "cusparseSpMV: " settings, 0, open_##name, run_product, NULL, NULL, close_product},
+    {peer, PEER_SPMV, "cusparseSpMV: " settings, PEER_HALVES, open_##name, run_product, NULL, NULL, close_product},
 #define SPMM_(name, peer, algorithm, by_columns, settings)                                                             \
-    {peer,     PEER_SPMM, "cusparseSpMM: CSR, " settings,   0,         open_##name,                                    \
+    {peer,     PEER_SPMM, "cusparseSpMM: CSR, " settings,   PEER_HALVES, open_##name,                                  \
      spmm_run, NULL,      (by_columns) ? spmm_fetch : NULL, spmm_close},
 static const struct peer peers[] = {
     VARIANT_LIST(PEER_) SPMM_LIST(SPMM_){"cusparse-sddmm", PEER_SDDMM, "cusparseSDDMM: CSR, ALG_DEFAULT, preprocessed",
-                                         0, sddmm_open, sddmm_run, NULL, NULL, sddmm_close}};
+                                         PEER_HALVES, sddmm_open, sddmm_run, NULL, NULL, sddmm_close}};
 #undef SPMM_
 #undef PEER_
 

@@ -25,17 +25,31 @@ static inline void sparse_version(char *text, size_t size)
     library_version("cuSPARSE", get_version(cusparseGetProperty, version), version, text, size);
 }
 
-/* The constant -1, 0 or 1 in the type. */
+/* The type of sums and scalars of a type of values and vectors. */
+static inline cudaDataType sparse_sums(cudaDataType type)
+{
+    return type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F;
+}
+
+/* The constant -1, 0 or 1 in the type of the sums. */
 static inline const void *sparse_scalar(cudaDataType type, int value)
 {
     static const float f32[] = {-1, 0, 1};
     static const double f64[] = {-1, 0, 1};
-    return type == CUDA_R_32F ? (const void *)&f32[value + 1] : (const void *)&f64[value + 1];
+    return type == CUDA_R_64F ? (const void *)&f64[value + 1] : (const void *)&f32[value + 1];
 }
 
 static inline cudaDataType sparse_type(const struct peer_problem *problem)
 {
-    return problem->type == SPMV_F32 ? CUDA_R_32F : CUDA_R_64F;
+    return problem->type == SPMV_BF16  ? CUDA_R_16BF
+           : problem->type == SPMV_F16 ? CUDA_R_16F
+           : problem->type == SPMV_F32 ? CUDA_R_32F
+                                       : CUDA_R_64F;
+}
+
+static inline size_t sparse_size(cudaDataType type)
+{
+    return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
 }
 
 /* Makes a handle on the stream, whose device becomes the current one. Scalars are in host

@@ -37,13 +37,13 @@ static bool prepare(struct sddmm *p, char *why, size_t why_size)
     const void *const one = sparse_scalar(p->type, 1), *const zero = sparse_scalar(p->type, 0);
     size_t bytes = 0;
     return !bad_sparse(cusparseSDDMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                                                CUSPARSE_OPERATION_TRANSPOSE, one, p->a, p->b, zero, p->y, p->type,
-                                                CUSPARSE_SDDMM_ALG_DEFAULT, &bytes),
+                                                CUSPARSE_OPERATION_TRANSPOSE, one, p->a, p->b, zero, p->y,
+                                                sparse_sums(p->type), CUSPARSE_SDDMM_ALG_DEFAULT, &bytes),
                        "cusparseSDDMM_bufferSize", why, why_size) &&
            !bad_cuda(device_alloc(bytes, &p->buffer), "cudaMalloc", why, why_size) &&
            !bad_sparse(cusparseSDDMM_preprocess(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                                                CUSPARSE_OPERATION_TRANSPOSE, one, p->a, p->b, zero, p->y, p->type,
-                                                CUSPARSE_SDDMM_ALG_DEFAULT, p->buffer),
+                                                CUSPARSE_OPERATION_TRANSPOSE, one, p->a, p->b, zero, p->y,
+                                                sparse_sums(p->type), CUSPARSE_SDDMM_ALG_DEFAULT, p->buffer),
                        "cusparseSDDMM_preprocess", why, why_size) &&
            !bad_cuda(cudaStreamSynchronize(p->stream), "cudaStreamSynchronize", why, why_size);
 }
@@ -81,7 +81,7 @@ int sddmm_run(void *state)
 {
     const struct sddmm *const p = state;
     return cusparseSDDMM(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_TRANSPOSE,
-                         sparse_scalar(p->type, 1), p->a, p->b, sparse_scalar(p->type, 0), p->y, p->type,
+                         sparse_scalar(p->type, 1), p->a, p->b, sparse_scalar(p->type, 0), p->y, sparse_sums(p->type),
                          CUSPARSE_SDDMM_ALG_DEFAULT, p->buffer) == CUSPARSE_STATUS_SUCCESS
                ? 0
                : -1;

@@ -23,15 +23,10 @@ struct spmm {
     void *buffer, *x_columns, *y_columns;
 };
 
-static size_t size_of(const struct spmm *p)
-{
-    return p->type == CUDA_R_32F ? sizeof(float) : sizeof(double);
-}
-
 /* Converts an array of rows of k elements to k columns, or back. */
 static bool turn(const struct spmm *p, const void *from, void *to, int64_t rows, bool back, char *why, size_t why_size)
 {
-    const size_t size = size_of(p), k = (size_t)p->problem.vectors;
+    const size_t size = sparse_size(p->type), k = (size_t)p->problem.vectors;
     for (size_t v = 0; v < k; v++) {
         const char *const source = (const char *)from + (back ? v * (size_t)rows : v) * size;
         char *const target = (char *)to + (back ? v : v * (size_t)rows) * size;
@@ -46,7 +41,7 @@ static bool turn(const struct spmm *p, const void *from, void *to, int64_t rows,
 static bool make_columns(struct spmm *p, char *why, size_t why_size)
 {
     const struct peer_problem *const q = &p->problem;
-    const size_t each = size_of(p) * (size_t)q->vectors;
+    const size_t each = sparse_size(p->type) * (size_t)q->vectors;
     return !bad_cuda(device_alloc((size_t)q->cols * each, &p->x_columns), "cudaMalloc", why, why_size) &&
            !bad_cuda(device_alloc((size_t)q->rows * each, &p->y_columns), "cudaMalloc", why, why_size) &&
            turn(p, q->x, p->x_columns, q->cols, false, why, why_size);
@@ -73,12 +68,12 @@ static bool prepare(struct spmm *p, char *why, size_t why_size)
     const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
     const void *const one = sparse_scalar(p->type, 1), *const zero = sparse_scalar(p->type, 0);
     size_t bytes = 0;
-    return !bad_sparse(cusparseSpMM_bufferSize(p->handle, plain, plain, one, p->matrix, p->x, zero, p->y, p->type,
-                                               p->algorithm, &bytes),
+    return !bad_sparse(cusparseSpMM_bufferSize(p->handle, plain, plain, one, p->matrix, p->x, zero, p->y,
+                                               sparse_sums(p->type), p->algorithm, &bytes),
                        "cusparseSpMM_bufferSize", why, why_size) &&
            !bad_cuda(device_alloc(bytes, &p->buffer), "cudaMalloc", why, why_size) &&
-           !bad_sparse(cusparseSpMM_preprocess(p->handle, plain, plain, one, p->matrix, p->x, zero, p->y, p->type,
-                                               p->algorithm, p->buffer),
+           !bad_sparse(cusparseSpMM_preprocess(p->handle, plain, plain, one, p->matrix, p->x, zero, p->y,
+                                               sparse_sums(p->type), p->algorithm, p->buffer),
                        "cusparseSpMM_preprocess", why, why_size) &&
            !bad_cuda(cudaStreamSynchronize(p->stream), "cudaStreamSynchronize", why, why_size);
 }
@@ -127,8 +122,8 @@ int spmm_run(void *state)
 {
     const struct spmm *const p = state;
     return cusparseSpMM(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                        sparse_scalar(p->type, 1), p->matrix, p->x, sparse_scalar(p->type, 0), p->y, p->type,
-                        p->algorithm, p->buffer) == CUSPARSE_STATUS_SUCCESS
+                        sparse_scalar(p->type, 1), p->matrix, p->x, sparse_scalar(p->type, 0), p->y,
+                        sparse_sums(p->type), p->algorithm, p->buffer) == CUSPARSE_STATUS_SUCCESS
                ? 0
                : -1;
 }

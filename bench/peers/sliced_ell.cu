@@ -52,6 +52,10 @@ extern "C" cudaError_t sliced_ell_fill(cudaStream_t stream, int64_t rows, int he
     if (value_size == sizeof(float))
         fill_kernel<<<grid, THREADS, 0, stream>>>(rows, height, slices, row_ptr, col, static_cast<const float *>(val),
                                                   offsets, stored, sell_col, static_cast<float *>(sell_val));
+    else if (value_size == sizeof(uint16_t)) /* moved only, so any 16-bit type will do */
+        fill_kernel<<<grid, THREADS, 0, stream>>>(rows, height, slices, row_ptr, col,
+                                                  static_cast<const uint16_t *>(val), offsets, stored, sell_col,
+                                                  static_cast<uint16_t *>(sell_val));
     else
         fill_kernel<<<grid, THREADS, 0, stream>>>(rows, height, slices, row_ptr, col, static_cast<const double *>(val),
                                                   offsets, stored, sell_col, static_cast<double *>(sell_val));

@@ -39,7 +39,7 @@ typedef enum spmv_compression {
     SPMV_COMPRESSION_VALUES = 2   /* as AUTO, and a table of the distinct values (by their bits) if
                                      there are at most 256, with one byte more per nonzero. Only for
                                      the methods slices and tiles on cuda, real values and at least
-                                     2^20 nonzeros; elsewhere as AUTO. spmv_plan_info.layout says why a
+                                     2^20 nonzeros, not 16-bit ones; elsewhere as AUTO. spmv_plan_info.layout says why a
                                      table is missing. */
 } spmv_compression;
 
@@ -58,8 +58,8 @@ typedef struct spmv_plan_options {
     const char *method;
 
     /* The type of x, y and the sums. It must be the type of the matrix; f64 is also possible with
-     * an f32 matrix. A pattern takes f64, f32, c128 and c64. Default: the type of the matrix, f64
-     * for a pattern. */
+     * an f32 matrix. A pattern takes every type of products. Default: the type of the matrix, f64
+     * for a pattern. With bf16 and f16, sums and scalars are f32 (spmv_apply). */
     spmv_type type;
 
     int vectors;   /* number of vectors multiplied at once, from 1; default 1 */
@@ -105,7 +105,7 @@ SPMV_API spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, cons
 
 /* Destroys a plan after the work queued on the context's stream is done. CUDA graphs that captured
  * products of the plan and run on other streams must have ended before. On a GPU the context keeps
- * up to 1/32 of the device's memory for its next plans, until it is destroyed or memory is
+ * up to 1/8 of the device's memory for its next plans, until it is destroyed or memory is
  * short. */
 SPMV_API void spmv_plan_destroy(spmv_plan *plan);
 
@@ -138,7 +138,7 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
 /* y = alpha op(A) x + beta y. Queued; allocates nothing, does not wait, can be captured. Two
  * products of one plan must not run at the same time, as captured ones on two streams could.
  *
- *   host_alpha  one scalar of y's type in host memory; NULL means 1
+ *   host_alpha  one scalar of y's type in host memory, f32 if y has 16 bits; NULL means 1
  *   x           op(A).cols elements
  *   host_beta   as host_alpha; NULL means 0. If it is 0, y is not read.
  *   y           op(A).rows elements
@@ -153,7 +153,10 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
  * multiplies one column after the other instead. A column of y has the same bits in both layouts.
  *
  * Arithmetic: products and sums have y's type (method "definition" of ref: long double). NaN and
- * infinity propagate as in IEEE 754, also if alpha is 0. The complex product is
+ * infinity propagate as in IEEE 754, also if alpha is 0. With bf16 and f16, products and sums are in
+ * f32, also alpha op(A) x + beta y, which is rounded once, to nearest, ties to even: so a sum may
+ * exceed the 16-bit type in between, and y is infinite only if the result does. The product of two
+ * such numbers is exact in f32, within its exponents. The complex product is
  * (a + bi) (c + di) = (ac - bd) + (ad + bc) i; a row with an infinity may become infinite or NaN.
  *
  * Aliasing: x and y do not overlap. Alignment: on cuda, arrays of complex numbers begin at
@@ -168,7 +171,7 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
 SPMV_API spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y);
 
 /* Additional work with y in spmv_apply_with. All arrays and scalars have y's type and are in the
- * context's memory. */
+ * context's memory. Not with 16-bit types. */
 typedef struct spmv_epilogue {
     size_t size;       /* sizeof(spmv_epilogue), set by spmv_epilogue_init */
     const void *w;     /* op(A).rows elements, may be x or y; default NULL: no dot product */
@@ -196,7 +199,7 @@ SPMV_API void spmv_epilogue_init(spmv_epilogue *epilogue, size_t size);
  * Aliasing: z overlaps no other array. *dot is not part of any other array and is not gamma.
  *
  * Errors: those of spmv_apply; SPMV_ERROR_ARGUMENT (also: only one of w and dot, aliasing),
- * SPMV_ERROR_UNSUPPORTED (a plan for several vectors or with strides).
+ * SPMV_ERROR_UNSUPPORTED (a plan for several vectors, with strides or of a 16-bit type).
  * Determinism: as for spmv_apply. The order of the sum in dot is fixed by the plan and the method.
  * Accuracy: to first order |dot - exact| <= (n + 2) u sum_i |w_i| |y_i|, where n is the number of
  * rows and u the unit roundoff of the type; n + 5 instead of n + 2 for complex types. On ref, dot
@@ -209,7 +212,7 @@ typedef struct spmv_plan_info {
     size_t size;                /* of this struct in bytes */
     const char *method;         /* name of the method */
     const char *why;            /* one sentence: why this method was chosen */
-    spmv_type type;             /* of vectors and sums */
+    spmv_type type;             /* of vectors */
     spmv_operation operation;   /* as in the options */
     int64_t rows, cols, nnz;    /* of op(A) */
     int64_t bytes;              /* memory that the plan owns */
@@ -252,6 +255,9 @@ typedef struct spmv_verify_result {
                                                   and r_i is finite */
     double worst_value, worst_reference;       /* y_i and r_i of that row: real parts */
     double worst_value_im, worst_reference_im; /* imaginary parts; 0 for real types */
+    /* Of ||alpha op(A) x + beta y0||: by how much two results with sums in f64 may differ; and, for
+     * vectors of f32 and c64, the norm with sums in long double, else 0 */
+    double norm_error, norm;
 } spmv_verify_result;
 
 /* Checks host_y against the reference r = alpha op(A) x + beta y0, computed on ctx: in long double
@@ -264,16 +270,20 @@ typedef struct spmv_verify_result {
  *   s     smallest subnormal number of that type
  *   c, d  3 and 1 for real types, 6 and 4 for complex types; |.| is then the modulus
  *
+ * With 16-bit vectors u and s are those of f32, and the bound has one term more for the last rounding of
+ * both: v (|y_i| + |r_i|) + t, with v and t the unit roundoff and the smallest subnormal number of the
+ * 16-bit type.
+ *
  * A row that is not finite passes if both y_i and r_i are not finite. So a row fails if its sum
  * overflows in the type of the vectors but not in long double, before a small alpha scales it.
  *
  *   ctx                    a context of the backend ref or omp
  *   a                      in host memory; a valid matrix (spmv_matrix_check)
- *   host_alpha, host_beta  one scalar of type each; NULL means 1 and 0
+ *   host_alpha, host_beta  one scalar each, as for spmv_apply; NULL means 1 and 0
  *   host_x                 op(A).cols elements
  *   host_y0                op(A).rows elements; may be NULL if beta is 0
  *   host_y                 op(A).rows elements
- *   type                   of the vectors and scalars: the matrix's, or f64 with an f32 matrix
+ *   type                   of the vectors: the matrix's, or f64 with an f32 matrix
  *   result                 filled for SPMV_OK and SPMV_ERROR_CHECK; may be NULL
  *   size                   sizeof(spmv_verify_result)
  *

@@ -20,7 +20,7 @@ typedef struct spmv_sddmm spmv_sddmm;
 
 typedef struct spmv_sddmm_options {
     size_t size;    /* sizeof(spmv_sddmm_options), set by spmv_sddmm_options_init */
-    spmv_type type; /* SPMV_F32 or SPMV_F64; default: that of P, f64 for a pattern */
+    spmv_type type; /* f32, f64, bf16 or f16, of P, A, B and Y; default: that of P, f64 for a pattern */
     int vectors;    /* k: columns of A and of B, from 1; default 1 */
 
     /* Elements from one row of A (B) to the next, at least vectors. Default 0: vectors. */
@@ -38,7 +38,8 @@ SPMV_API void spmv_sddmm_options_init(spmv_sddmm_options *options, size_t size);
  *   options  NULL means defaults
  *   *sddmm   NULL after an error
  *
- * On a GPU it takes 4 bytes for each entry; in any case 2 numbers for each row.
+ * On a GPU it takes 4 bytes for each entry; in any case 2 numbers for each row. The first softmax of a 16-bit
+ * type takes 4 bytes more for each entry.
  *
  * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_SIZE (wrong row offsets), SPMV_ERROR_LIMIT (on a GPU: 2^31 rows
  * or more), SPMV_ERROR_TYPE (a complex type; values of another type), SPMV_ERROR_MEMORY. */
@@ -61,21 +62,24 @@ SPMV_API int64_t spmv_sddmm_bytes(const spmv_sddmm *sddmm);
  *   y     nnz elements, in the order of the entries of P
  *
  * Arithmetic: on ref the sum is in long double and rounded with p_e once. On omp and cuda products and
- * sums are rounded each, in the type: 16 sums take every 16th column, and are added in a tree.
+ * sums are rounded each, in the type; of 16-bit types in f32, and p_e times the sum is rounded once. The
+ * products of the columns of 16 bytes of a row are added in a tree, those of 512 bytes further on to them
+ * one after the other, and the resulting 32 sums in a tree.
  *
  * Aliasing: y overlaps neither a nor b; a may be b, and y may be the values of P.
  * Errors: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_DEVICE.
  * Determinism: an entry has the same bits on omp and cuda, for any number of threads, alignment and
  * strides, and whatever the other entries of P are.
- * Accuracy: to first order |y_e - exact| <= (k / 16 + 6) u |p_e| sum_c |a_ic| |b_jc|, u: unit roundoff. */
+ * Accuracy: to first order |y_e - exact| <= (k size / 512 + 10) u |p_e| sum_c |a_ic| |b_jc|, u: unit roundoff of
+ * the type, of 16-bit types of f32; then half a last place more. size: bytes of an element. */
 SPMV_API spmv_status spmv_sddmm_apply(spmv_sddmm *sddmm, const void *a, const void *b, void *y);
 
 /* The softmax of each row of a matrix with the pattern of P and the values x:
  *
  *     y[e] = exp(x[e] - m_i) / sum over the entries f of row i of exp(x[f] - m_i),  m_i = max of row i
  *
- * by spmv_segreduce for the largest elements and the sums. Queued; can be captured, if a call was made
- * before.
+ * by spmv_segreduce for the largest elements and the sums; 16-bit numbers in f32, and y rounded once.
+ * Queued; can be captured, if a call was made before.
  *
  *   x, y  nnz elements of the type in the context's memory
  *

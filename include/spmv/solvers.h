@@ -206,15 +206,16 @@ typedef struct spmv_cg_result {
  *   - The callback gets the largest residual of the columns that are not done.
  *   - The status returned is that of the first column that failed; the message names it.
  *   - Rungs: textbook with every preconditioner, applied column by column. With none or jacobi
- *     also fused (omp, cuda) and graph (cuda).
+ *     also fused (omp, cuda) and graph (cuda); with amg fused (omp, cuda), where each level multiplies
+ *     all columns at once. There a column has the same bits whatever the columns beside it are.
  *   - There is no scaling. A column so small that the squares of its residuals underflow gets the
  *     solution 0, and SPMV_ERROR_STAGNATION if that is not within its tolerance.
  *
  * Memory. All of it is allocated before the loop. For one right-hand side it is 4 vectors, 1 more
  * with a preconditioner that has to be applied in a separate step, 5 more for persistent, 1 more if
  * b is scaled, and with inner at least 6 more in f32. For k right-hand sides it is 4 k + 2 vectors,
- * another 4 k for textbook (5 k with a preconditioner), and 2 k of host memory. The context keeps
- * this memory for the next solve of the same size and releases it if memory is short.
+ * another 4 k for textbook (5 k with a preconditioner); with amg and fused 3 k for each level, in the
+ * type of its hierarchy. The context keeps this memory for the next solve of the same size and releases it if memory is short.
  *
  * Source: M. R. Hestenes, E. Stiefel, "Methods of conjugate gradients for solving linear systems",
  * J. Res. NBS 49(6), 1952. */
@@ -386,8 +387,9 @@ typedef struct spmv_solver_result {
  * that after a failure x has no larger true residual than the start; at the option's limit of
  * iterations it may have one, as long as it is below 2^27 times as large. Solvers other than cg
  * solve several right-hand sides one after the other; so does cg on ref and omp if the matrix has
- * less than 8 entries per row, without the options plan and rung, because that takes less time
- * there. An iteration of bicgstab has two
+ * less than 8 entries per row, without the options plan and rung and with another preconditioner than
+ * amg by name, because that takes less time there. More than 64 right-hand sides are solved in batches
+ * of about the same size, without the option plan: the callback counts each batch from iteration 0. An iteration of bicgstab has two
  * products with A. On cuda, these solvers call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.
  *

@@ -105,6 +105,17 @@ typedef struct spmv_c128 {
     double re, im;
 } spmv_c128;
 
+/* 16-bit floating-point numbers by their bits: sign, exponent, fraction. bf16 has an exponent of 8 bits
+ * (that of f32) and a fraction of 7, f16 (IEEE 754 binary16) 5 and 10. Same layout as the types of CUDA,
+ * PyTorch and NumPy. */
+typedef struct spmv_bf16 {
+    uint16_t bits;
+} spmv_bf16;
+
+typedef struct spmv_f16 {
+    uint16_t bits;
+} spmv_f16;
+
 /* Tuples: elements that consist of several numbers. Each has its own operator (operators.h). */
 
 /* The affine map x -> a x + b, for the operator compose. */
@@ -139,6 +150,12 @@ typedef struct spmv_segsum_f64 {
     X(C64, c64, 8, spmv_c64, COMPLEX, ARG)                                                                             \
     X(C128, c128, 5, spmv_c128, COMPLEX, ARG)
 
+/* The 16-bit types, in lines of the same form. Products with vectors (plan.h) and sampled products
+ * (sddmm.h) take them, with sums in f32; nothing else does. */
+#define SPMV_HALF_TYPES(X, ARG)                                                                                        \
+    X(BF16, bf16, 9, spmv_bf16, HALF, ARG)                                                                             \
+    X(F16, f16, 10, spmv_f16, HALF, ARG)
+
 /* SPMV_TYPES without the tuples: the types of numbers that primitives take. */
 #define SPMV_NUMBER_TYPES(X, ARG) SPMV_TYPES(SPMV_NUMBER_, (X, ARG))
 #define SPMV_NUMBER_(NAME, name, value, ctype, CLASS, X_ARG)                                                           \
@@ -153,7 +170,7 @@ typedef struct spmv_segsum_f64 {
 #define SPMV_TYPE_ENUM_(NAME, name, value, ctype, CLASS, ARG) SPMV_##NAME = value,
 typedef enum spmv_type {
     SPMV_TYPE_DEFAULT = 0,
-    SPMV_TYPES(SPMV_TYPE_ENUM_, ) SPMV_COMPLEX_TYPES(SPMV_TYPE_ENUM_, )
+    SPMV_TYPES(SPMV_TYPE_ENUM_, ) SPMV_COMPLEX_TYPES(SPMV_TYPE_ENUM_, ) SPMV_HALF_TYPES(SPMV_TYPE_ENUM_, )
 } spmv_type;
 #undef SPMV_TYPE_ENUM_
 
@@ -186,6 +203,15 @@ SPMV_API const char *spmv_type_name(spmv_type type);
  *
  * Errors: SPMV_ERROR_TYPE (no such name), SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_type_parse(const char *name, spmv_type *type);
+
+/* Converts numbers between f64, f32, bf16 and f16: to[i] = from[i] for 0 <= i < n, rounded to nearest,
+ * ties to even. What is too large becomes infinite; NaN stays NaN.
+ *
+ *   from, to  host memory; they overlap only where both types have the same size and from == to
+ *
+ * Errors: SPMV_ERROR_TYPE (another type), SPMV_ERROR_ARGUMENT (NULL with n > 0; n < 0). */
+SPMV_API spmv_status spmv_convert_numbers(spmv_type from_type, const void *from, spmv_type to_type, void *to,
+                                          int64_t n);
 
 /* The version of the library, "major.minor.patch". Static storage. A program can compare it with
  * SPMV_VERSION_MAJOR, SPMV_VERSION_MINOR and SPMV_VERSION_PATCH, the version of its headers. */

@@ -75,5 +75,8 @@ template <typename Element> spmv_status run(spmv_context *ctx, const plan_turn *
 
 extern "C" spmv_status turn_cuda(spmv_context *ctx, const plan_turn *t)
 {
-    return t->size == 4 ? run<uint32_t>(ctx, t) : t->size == 8 ? run<uint64_t>(ctx, t) : run<spmv_c128>(ctx, t);
+    return t->size == 2   ? run<uint16_t>(ctx, t)
+           : t->size == 4 ? run<uint32_t>(ctx, t)
+           : t->size == 8 ? run<uint64_t>(ctx, t)
+                          : run<spmv_c128>(ctx, t);
 }

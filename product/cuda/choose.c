@@ -265,7 +265,7 @@ static const char *wide_pays(const struct facts *f)
 const struct spmv_method cuda_methods[] = {
     {.name = "slices",
      .why = "neighbouring rows have the same offsets, which slices of rows store once",
-     .can = METHOD_MIXED | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS | METHOD_SUBSETS,
+     .can = METHOD_MIXED | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS | METHOD_SUBSETS | METHOD_HALF,
      .suits = slices_suits,
      .pays = slices_pays,
      .count = slices_cuda_count,
@@ -274,6 +274,7 @@ const struct spmv_method cuda_methods[] = {
      .apply = slices_cuda_apply,
      .dot_parts = slices_cuda_parts,
      .part_rows = PLAN_TILE_ROWS,
+     .table = slices_cuda_table,
      .release = slices_cuda_release},
     {.name = "long",
      .why = "rows have hundreds of entries: warps sum units of equal work in registers",
@@ -295,7 +296,7 @@ const struct spmv_method cuda_methods[] = {
      .release = groups_cuda_release},
     {.name = "padded",
      .why = "neighbouring rows have nearly the same length, and their columns are near to each other",
-     .can = METHOD_MIXED | METHOD_EPILOGUE | METHOD_RANKS,
+     .can = METHOD_MIXED | METHOD_EPILOGUE | METHOD_RANKS | METHOD_HALF,
      .suits = padded_suits,
      .pays = padded_pays,
      .count = padded_cuda_count,
@@ -316,7 +317,7 @@ const struct spmv_method cuda_methods[] = {
      .release = blocked_cuda_release},
     {.name = "tiles", /* for every matrix: the one that never declines */
      .why = "tiles of whole rows keep all threads busy whatever the row lengths, in one launch",
-     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS,
+     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS | METHOD_HALF,
      .prepare = tiles_cuda_prepare,
      .update = tiles_cuda_update,
      .apply = tiles_cuda_apply,
@@ -324,7 +325,7 @@ const struct spmv_method cuda_methods[] = {
      .release = tiles_cuda_release},
     {.name = "wide", /* for many vectors */
      .why = "lanes work on 16 bytes of a row of x, in shares of equal work whatever the row lengths",
-     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,
      .suits = wide_suits,
      .pays = wide_pays,
      .prepare = wide_cuda_prepare,
@@ -332,7 +333,7 @@ const struct spmv_method cuda_methods[] = {
      .release = wide_cuda_release},
     {.name = "columns", /* for a few vectors and for strides: the one that never declines */
      .why = "lanes work on adjacent columns of x, so the matrix is read once for all of them",
-     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,
      .prepare = columns_cuda_prepare,
      .apply = columns_cuda_apply,
      .column_parts = columns_cuda_parts,
@@ -363,7 +364,8 @@ void plan_find_facts_cuda(spmv_plan *plan)
                                  .cache_bytes = ((const struct cuda_state *)plan->ctx->device)->cache_bytes,
                                  .complex_values = type_is_complex(plan->type),
                                  .compression = plan->compression != SPMV_COMPRESSION_NONE,
-                                 .wants_table = plan->compression == SPMV_COMPRESSION_VALUES && a->val != NULL,
+                                 .wants_table = plan->compression == SPMV_COMPRESSION_VALUES && a->val != NULL &&
+                                                !type_is_half(a->type),
                                  .borrows = plan->updates && plan->val == NULL,
                                  .named = plan->named,
                                  .ranks = plan->ranks != NULL};

@@ -24,19 +24,19 @@ template <typename T, typename Offset, typename Stored> struct csr_arrays {
     }
 };
 
-/* y_i = alpha sum + beta y_i; y is not read when beta is 0. */
+/* y_i = alpha sum + beta y_i; y is not read when beta is 0. Element: of y, T or a 16-bit type. */
 template <typename T> struct scaling {
     T alpha, beta;
     bool beta_zero;
 
-    __device__ T value(T sum, const T *y) const
+    template <typename Element> __device__ T value(T sum, const Element *y) const
     {
-        return beta_zero ? alpha * sum : alpha * sum + beta * *y;
+        return beta_zero ? alpha * sum : alpha * sum + beta * T(*y);
     }
 
-    __device__ void store(T sum, T *y) const
+    template <typename Element> __device__ void store(T sum, Element *y) const
     {
-        *y = value(sum, y);
+        *y = Element(value(sum, y));
     }
 };
 

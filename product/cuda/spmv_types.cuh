@@ -11,7 +11,7 @@ extern "C" {
 }
 
 /* Calls body(sums, stored) with an object of the type of vectors and sums and one of the values'
- * type. */
+ * type; not for 16-bit types. */
 template <typename Body> spmv_status with_types(const spmv_plan *plan, const Body &body)
 {
     switch (plan->types) {
@@ -25,10 +25,26 @@ template <typename Body> spmv_status with_types(const spmv_plan *plan, const Bod
         return body(spmv_c64(), spmv_c64());
     case PLAN_c128:
         return body(spmv_c128(), spmv_c128());
+    case PLAN_bf16: /* with_all_types */
+    case PLAN_f16:
     case PLAN_TYPES:
         break;
     }
     return SPMV_ERROR_TYPE;
+}
+
+/* The same for methods with METHOD_HALF: calls body(sums, stored, element) with an object of the type of sums,
+ * one of the values' and one of the vectors' type. */
+template <typename Body> spmv_status with_all_types(const spmv_plan *plan, const Body &body)
+{
+    switch ((int)plan->types) {
+    case PLAN_bf16:
+        return body(float(), bf16(), bf16());
+    case PLAN_f16:
+        return body(float(), f16(), f16());
+    default:
+        return with_types(plan, [&](auto sums, auto stored) { return body(sums, stored, sums); });
+    }
 }
 
 #endif

@@ -107,7 +107,7 @@ void tiles_omp_release(spmv_plan *plan)
 
 static void fill_loop(const spmv_plan *plan, const struct plan_product *product, struct tile_loop *loop)
 {
-#define ROW(name, STORED, SUMS) [PLAN_##name] = fill_source_##name,
+#define ROW(name, STORED, VECTORS) [PLAN_##name] = fill_source_##name,
     static void (*const fill_source[])(const spmv_plan *, const struct plan_product *,
                                        void *source) = {PLAN_TYPES_LIST(ROW)};
 #undef ROW
@@ -122,7 +122,7 @@ static void fill_loop(const spmv_plan *plan, const struct plan_product *product,
 
 spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *product)
 {
-#define ROW(name, STORED, SUMS) [PLAN_##name] = join_##name,
+#define ROW(name, STORED, VECTORS) [PLAN_##name] = join_##name,
     static void (*const join[])(const struct omp_tiles *, const void *source) = {PLAN_TYPES_LIST(ROW)};
 #undef ROW
     struct tile_loop loop;

@@ -132,7 +132,7 @@ struct omp_tiles {
     struct place *place;     /* the rows of each bucket, in the order of the matrix */
     struct spots *spot;      /* the forms of each stretch */
     uint8_t *code;           /* the form of each row */
-    void *head, *tail;       /* count partial sums for each vector, of the plan's type */
+    void *head, *tail;       /* count partial sums for each vector, of the type of sums */
     /* count partial sums of an epilogue's dot product; NULL for several vectors */
     void *dots;
     struct share *share; /* one for each thread */

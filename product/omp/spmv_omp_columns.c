@@ -1,4 +1,4 @@
-/* Method "tiles" of the backend omp for several vectors, and for complex types: the product of a tile. Each entry of
+/* Method "tiles" of the backend omp for several vectors, and for complex and 16-bit types: the product of a tile. Each entry of
  * the matrix is multiplied by many columns of x, whose sums are in vectors of the processor, before the next entry is
  * read.
  *
@@ -35,7 +35,7 @@ static ALWAYS_INLINE void prefetch_row(const void *from, size_t bytes)
 
 tile_function *columns_function(enum plan_types types)
 {
-#define ROW(name, STORED, SUMS) [PLAN_##name] = tile_##name,
+#define ROW(name, STORED, VECTORS) [PLAN_##name] = tile_##name,
     static tile_function *const tile[] = {PLAN_TYPES_LIST(ROW)};
 #undef ROW
     return tile[types];

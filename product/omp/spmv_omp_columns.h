@@ -11,11 +11,7 @@ struct TYPED(values) {
 
 static ALWAYS_INLINE struct TYPED(values) TYPED(values_of)(const struct TYPED(source) * source)
 {
-#if IS_COMPLEX
-    static const STORED one = {1, 0};
-#else
-    static const STORED one = 1;
-#endif
+    static const STORED one = ONE;
     return source->val != NULL ? (struct TYPED(values)){source->val, -1} : (struct TYPED(values)){&one, 0};
 }
 
@@ -93,7 +89,7 @@ static void TYPED(tile)(const struct omp_tiles *tiles, int64_t t, const void *so
     }
     if (s->epilogue != NULL) {
         const struct own_rows rows = own_rows_of(&tiles->tile[t]);
-        ((T *)tiles->dots)[t] = TYPED(epilogue)(s->epilogue, s->y, s->y + rows.first, rows.first, rows.last);
+        ((T *)tiles->dots)[t] = TYPED(epilogue)(s->epilogue, s->y, (const T *)s->y + rows.first, rows.first, rows.last);
     }
 }
 #undef STEP_FUNCTION

@@ -45,10 +45,10 @@ static void TYPED(join)(const struct omp_tiles *tiles, const void *from)
                 continue;
             }
             if (continues) {
-                T *y = &s->y[begin.row * s->y_stride + v];
-                *y = TYPED(scaled)(s->f, TYPED(plus)(open, head), y);
+                ELEMENT *y = &s->y[begin.row * s->y_stride + v];
+                *y = ROUNDED(TYPED(scaled)(s->f, TYPED(plus)(open, head), y));
                 if (e != NULL)
-                    dot = TYPED(plus)(dot, TYPED(epilogue)(e, s->y, y, begin.row, begin.row + 1));
+                    dot = TYPED(plus)(dot, TYPED(epilogue)(e, s->y, (const T *)y, begin.row, begin.row + 1));
             }
             if (e != NULL)
                 dot = TYPED(plus)(dot, dots[t]);

@@ -571,7 +571,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
-    const int64_t size = (int64_t)spmv_type_size(plan->type);
+    const int64_t size = (int64_t)spmv_type_size(plan->sums);
     const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
     const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
     const int64_t cache = cache_bytes(plan->ctx->threads);
@@ -583,7 +583,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         tiles->count += tiles_in(plan, chunk);
     tiles->avx2 = avx2_here();
     tiles->first_step = columns_first_step();
-    tiles->columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0;
+    tiles->columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX | METHOD_HALF)) != 0;
     tiles->threads = team_threads(plan->ctx, tiles->count * plan->vectors, TILES_OF_TEAM);
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));

@@ -34,22 +34,47 @@ static ALWAYS_INLINE void PACKED(scale)(PACKED(pack) * pack, T val)
 #endif
 }
 
+/* Reads and writes a pack of a row of x or y. */
+static ALWAYS_INLINE void PACKED(read)(PACKED(pack) * pack, const ELEMENT *from)
+{
+    if (sizeof(ELEMENT) == sizeof(T)) {
+        memcpy(pack, from, sizeof *pack);
+    } else {
+        T number[PACKED(COLUMNS)];
+        for (int i = 0; i < PACKED(COLUMNS); i++)
+            number[i] = WIDENED(from[i]);
+        memcpy(pack, number, sizeof *pack);
+    }
+}
+
+static ALWAYS_INLINE void PACKED(write)(ELEMENT *to, const PACKED(pack) * pack)
+{
+    if (sizeof(ELEMENT) == sizeof(T)) {
+        memcpy(to, pack, sizeof *pack);
+    } else {
+        T number[PACKED(COLUMNS)];
+        memcpy(number, pack, sizeof number);
+        for (int i = 0; i < PACKED(COLUMNS); i++)
+            to[i] = ROUNDED(number[i]);
+    }
+}
+
 /* Adds the terms of entries begin, begin + step, ... before end to the sums of `packs` packs of columns. x begins
  * with these columns. */
-static ALWAYS_INLINE void PACKED(add)(PACKED(pack) * sum, int packs, const struct TYPED(source) * source, const T *x,
-                                      int64_t begin, int64_t end, int64_t step)
+static ALWAYS_INLINE void PACKED(add)(PACKED(pack) * sum, int packs, const struct TYPED(source) * source,
+                                      const ELEMENT *x, int64_t begin, int64_t end, int64_t step)
 {
     const struct TYPED(values) values = TYPED(values_of)(source);
     const int32_t *col = source->col;
-    const size_t bytes = (size_t)packs * sizeof *sum;
+    const size_t bytes = (size_t)(packs * PACKED(COLUMNS)) * sizeof *x;
     const int64_t stride = source->x_stride, last = source->a->nnz - 1, ahead = entries_ahead(bytes);
     for (int64_t k = begin; k < end; k += step) {
-        const T *row = x + col[k] * stride;
-        const T val = values.val[k & values.mask];
+        const ELEMENT *row = x + col[k] * stride;
+        const T val = WIDENED(values.val[k & values.mask]);
         prefetch_row(x + col[min_i64(k + ahead, last)] * stride, bytes);
         for (int p = 0; p < packs; p++) {
             PACKED(pack) term;
-            memcpy(&term, row + p * PACKED(COLUMNS), sizeof term);
+            PACKED(read)(&term, row + p * PACKED(COLUMNS));
             if (!IS_COMPLEX || values.mask != 0)
                 PACKED(scale)(&term, val);
             sum[p] += term;
@@ -59,8 +84,8 @@ static ALWAYS_INLINE void PACKED(add)(PACKED(pack) * sum, int packs, const struc
 
 /* sum = the sums of a row. The LANES sums of a long row are computed one after the other: each takes every
  * LANES-th entry, so the sums of many columns stay in registers, and an entry is still read once. */
-static ALWAYS_INLINE void PACKED(row)(PACKED(pack) * sum, int packs, const struct TYPED(source) * source, const T *x,
-                                      int64_t begin, int64_t end)
+static ALWAYS_INLINE void PACKED(row)(PACKED(pack) * sum, int packs, const struct TYPED(source) * source,
+                                      const ELEMENT *x, int64_t begin, int64_t end)
 {
     const PACKED(pack) zero = {0};
     for (int p = 0; p < packs; p++)
@@ -102,16 +127,16 @@ static ALWAYS_INLINE void PACKED(columns)(int64_t t, const struct TYPED(source) 
         if (ends_later || (row == from.row && tile->begun)) {
             memcpy(ends_later ? tail : head, sum, (size_t)packs * sizeof *sum);
         } else {
-            T *y = s.y + row * s.y_stride + first;
+            ELEMENT *y = s.y + row * s.y_stride + first;
             for (int p = 0; p < packs; p++) {
-                PACKED(pack) before;
                 PACKED(scale)(&sum[p], s.f.alpha);
                 if (!s.f.beta_zero) {
-                    memcpy(&before, y + p * PACKED(COLUMNS), sizeof before);
+                    PACKED(pack) before;
+                    PACKED(read)(&before, y + p * PACKED(COLUMNS));
                     PACKED(scale)(&before, s.f.beta);
                     sum[p] += before;
                 }
-                memcpy(y + p * PACKED(COLUMNS), &sum[p], sizeof before);
+                PACKED(write)(y + p * PACKED(COLUMNS), &sum[p]);
             }
         }
         begin = end;

@@ -52,10 +52,10 @@ struct TYPED(factors) {
 };
 
 /* alpha sum + beta y. *y is not read if beta is 0. */
-static ALWAYS_INLINE T TYPED(scaled)(struct TYPED(factors) f, T sum, const T *y)
+static ALWAYS_INLINE T TYPED(scaled)(struct TYPED(factors) f, T sum, const ELEMENT *y)
 {
     const T scaled = TYPED(times)(f.alpha, sum);
-    return f.beta_zero ? scaled : TYPED(plus)(scaled, TYPED(times)(f.beta, *y));
+    return f.beta_zero ? scaled : TYPED(plus)(scaled, TYPED(times)(f.beta, WIDENED(*y)));
 }
 
 /* The arguments of a product, as one tile reads them. The column of entry k is col[k - left_out]; x
@@ -65,8 +65,8 @@ struct TYPED(source) {
     const spmv_csr *a;
     const void *val, *col;
     int64_t left_out;
-    const T *x;
-    T *y;
+    const ELEMENT *x;
+    ELEMENT *y;
     struct TYPED(factors) f;
     const spmv_epilogue *epilogue; /* NULL: none; otherwise there is one vector without strides */
     bool keep;
@@ -78,7 +78,7 @@ struct TYPED(source) {
 
 /* For rows first ... last - 1, whose elements of y are at own: z_i = z_i + gamma y_i, and the sum
  * of conj(w_i) y_i, or 0 if no dot product is requested. */
-static ALWAYS_INLINE T TYPED(epilogue)(const spmv_epilogue *e, const T *y, const T *own, int64_t first, int64_t last)
+static ALWAYS_INLINE T TYPED(epilogue)(const spmv_epilogue *e, const void *y, const T *own, int64_t first, int64_t last)
 {
     const int64_t n = last - first;
     T s[LANES] = {0};

@@ -3,7 +3,7 @@
  * | product | template | types | made from |
  * |---|---|---|---|
  * | of one vector of reals | spmv_omp_vector.h | f32, f64, mixed | VECTOR_VARIANTS |
- * | of several vectors, of complex types | spmv_omp_columns.h | all | COLUMNS_STEPS |
+ * | of several vectors, of complex and 16-bit types | spmv_omp_columns.h | all | COLUMNS_STEPS |
  *
  * A template is included once for each pair of types (product/each_plan_type.h). Its code is in
  * functions that are always inlined and take constants in place of a variant's properties. At the
@@ -44,7 +44,7 @@
 /* How the columns of several vectors are divided: X(instruction set, bytes of a vector of the processor, number of
  * such vectors that a step takes), from the widest step to the narrowest. A product begins with the first step that the
  * processor has (columns_first_step), STEPS_OF_SET further for each instruction set that it lacks. A step of less than
- * one column is never taken. */
+ * one column is never taken. Bytes are those of the sums: of 16-bit vectors a step reads half as many. */
 #define COLUMNS_STEPS(X)                                                                                               \
     WITH_AVX2(X(AVX512, 64, 8) X(AVX512, 64, 4) X(AVX512, 64, 2) X(AVX512, 64, 1))                                     \
     WITH_AVX2(X(AVX2, 32, 8) X(AVX2, 32, 4) X(AVX2, 32, 2) X(AVX2, 32, 1))                                             \

@@ -71,7 +71,9 @@ tile_function *vector_function(enum plan_types types, bool avx2, bool pattern, b
     case PLAN_mixed:
         return variants_mixed[avx2][pattern][stream];
     case PLAN_c64:
-    case PLAN_c128: /* these use columns_function */
+    case PLAN_c128:
+    case PLAN_bf16:
+    case PLAN_f16: /* these use columns_function */
     case PLAN_TYPES:
         break;
     }

@@ -20,13 +20,19 @@ struct host_job {
     void *y;
 };
 
-#define EXP(x) (sizeof(T) == sizeof(float) ? (T)expf((float)(x)) : (T)exp((double)(x)))
-#define TEMPLATE "product/sddmm/sddmm_typed.h"
-#include "core/each/each_real.h"
-#undef TEMPLATE
-
 /* A function for entries begin ... end - 1, of which the first is in row `row`. */
 typedef void host_pass_function(const struct host_job *job, int64_t row, int64_t begin, int64_t end);
+
+#define TEMPLATE "product/sddmm/sddmm_typed.h"
+#include "product/sddmm/each_sddmm_type.h"
+#undef TEMPLATE
+
+/* A table of such functions by type. */
+#define PASS_TABLE(name)                                                                                               \
+    {                                                                                                                  \
+        [SPMV_F32] = name##_f32, [SPMV_F64] = name##_f64, [SPMV_BF16] = name##_bf16, [SPMV_F16] = name##_f16           \
+    }
+typedef host_pass_function *const pass_table[SPMV_TYPE_LIMIT];
 
 /* The row of entry e. */
 static int64_t row_of(const spmv_csr *p, int64_t e)
@@ -64,8 +70,9 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *p, const spm
     if (st != SPMV_OK)
         return st;
     *type = o->type != SPMV_TYPE_DEFAULT ? o->type : p->val != NULL ? p->type : SPMV_F64;
-    if (*type != SPMV_F32 && *type != SPMV_F64)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_sddmm_create: no sampled products in type %s, only in f64, f32",
+    if (*type != SPMV_F32 && *type != SPMV_F64 && !type_is_half(*type))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_sddmm_create: no sampled products in type %s, only in f64, f32, bf16 and f16",
                             spmv_type_name(*type));
     if (p->val != NULL && p->type != *type)
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_sddmm_create: values of type %s, the dense matrices have %s",
@@ -99,18 +106,19 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *p, const spmv_sddmm
     spmv_type type = SPMV_TYPE_DEFAULT;
     spmv_sddmm_options_init(&o, sizeof o);
     TRY(options_take(ctx, "sddmm", &o, sizeof o, options));
-    TRY(plan_check_view(ctx, "spmv_sddmm_create", p));
+    TRY(plan_check_view(ctx, "spmv_sddmm_create", p, true));
     TRY(check_options(ctx, p, &o, &type));
     TRY(host_alloc(ctx, sizeof *s, "a sampled product", (void **)&s));
     *s = (spmv_sddmm){.ctx = ctx,
                       .type = type,
+                      .sums_type = type_of_sums(type),
                       .vectors = o.vectors,
                       .a_stride = o.a_stride != 0 ? o.a_stride : o.vectors,
                       .b_stride = o.b_stride != 0 ? o.b_stride : o.vectors};
     TRY(csr_to_context(ctx, p, true, &s->p, &s->copies));
     s->bytes = s->copies.bytes;
-    TRY(own(s, p->rows * (int64_t)spmv_type_size(type), &s->largest));
-    TRY(own(s, p->rows * (int64_t)spmv_type_size(type), &s->sums));
+    TRY(own(s, p->rows * (int64_t)spmv_type_size(s->sums_type), &s->largest));
+    TRY(own(s, p->rows * (int64_t)spmv_type_size(s->sums_type), &s->sums));
     if (context_on_device(ctx) && p->nnz > 0) {
         TRY(own(s, p->nnz * (int64_t)sizeof *s->row, (void **)&s->row));
         TRY(sddmm_rows_cuda(s));
@@ -145,6 +153,7 @@ void spmv_sddmm_destroy(spmv_sddmm *s)
     spmv_free(ctx, s->row);
     spmv_free(ctx, s->largest);
     spmv_free(ctx, s->sums);
+    spmv_free(ctx, s->wide);
     host_free(s);
     context_freed(ctx);
 }
@@ -159,7 +168,8 @@ static spmv_status apply(const spmv_sddmm *s, const void *a, const void *b, void
     if (context_on_device(s->ctx))
         return sddmm_apply_cuda(s, a, b, y);
     const struct host_job job = {.sddmm = s, .exact = s->ctx->backend->id == SPMV_BACKEND_REF, .a = a, .b = b, .y = y};
-    pass_on_host(s->type == SPMV_F32 ? apply_f32 : apply_f64, &job, s->vectors);
+    static pass_table functions = PASS_TABLE(apply);
+    pass_on_host(functions[s->type], &job, s->vectors);
     return SPMV_OK;
 }
 
@@ -176,25 +186,44 @@ spmv_status spmv_sddmm_apply(spmv_sddmm *s, const void *a, const void *b, void *
     return st != SPMV_OK ? st : context_release(s->ctx, outer, apply(s, a, b, y));
 }
 
-static spmv_status softmax(const spmv_sddmm *s, const void *x, void *y)
+/* x in the type of sums: *x itself, or its copy in s->wide. */
+static spmv_status widen(spmv_sddmm *s, const void **x)
+{
+    if (!type_is_half(s->type))
+        return SPMV_OK;
+    const spmv_status st = s->wide != NULL ? SPMV_OK : own(s, s->p.nnz * (int64_t)sizeof(float), &s->wide);
+    const struct host_job job = {.sddmm = s, .a = *x, .y = s->wide};
+    if (st != SPMV_OK)
+        return st;
+    *x = s->wide;
+    if (context_on_device(s->ctx))
+        return sddmm_widen_cuda(s, job.a, s->wide);
+    pass_on_host(s->type == SPMV_BF16 ? widened_bf16 : widened_f16, &job, 1);
+    return SPMV_OK;
+}
+
+static spmv_status softmax(spmv_sddmm *s, const void *x, void *y)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *const p = &s->p;
-    const struct host_job job = {.sddmm = s, .a = x, .y = y};
-    const bool single = s->type == SPMV_F32, device = context_on_device(s->ctx);
+    static pass_table exponentials = PASS_TABLE(exponentials), quotients = PASS_TABLE(quotients);
+    const bool device = context_on_device(s->ctx);
+    TRY(widen(s, &x));
+    void *const powers = s->wide != NULL ? s->wide : y;
+    const struct host_job job = {.sddmm = s, .a = x, .y = powers}, last = {.sddmm = s, .a = powers, .y = y};
     enum { EXPONENTIAL_WORK = 8 };
     const spmv_segments rows = {
         .form = SPMV_SEGMENT_OFFSETS, .heads = p->row_ptr, .bits = p->row_ptr_bits, .count = p->rows};
-    TRY(spmv_segreduce(s->ctx, SPMV_MAX, s->type, &rows, x, s->largest, p->nnz));
+    TRY(spmv_segreduce(s->ctx, SPMV_MAX, s->sums_type, &rows, x, s->largest, p->nnz));
     if (device)
-        TRY(sddmm_exponentials_cuda(s, x, y));
+        TRY(sddmm_exponentials_cuda(s, x, powers));
     else
-        pass_on_host(single ? exponentials_f32 : exponentials_f64, &job, EXPONENTIAL_WORK);
-    TRY(spmv_segreduce(s->ctx, SPMV_ADD, s->type, &rows, y, s->sums, p->nnz));
+        pass_on_host(exponentials[s->sums_type], &job, EXPONENTIAL_WORK);
+    TRY(spmv_segreduce(s->ctx, SPMV_ADD, s->sums_type, &rows, powers, s->sums, p->nnz));
     if (device)
-        TRY(sddmm_quotients_cuda(s, y));
+        TRY(sddmm_quotients_cuda(s, powers, y));
     else
-        pass_on_host(single ? quotients_f32 : quotients_f64, &job, 1);
+        pass_on_host(quotients[s->type], &last, 1);
 done:
     return st;
 }

@@ -1,20 +1,21 @@
 /* Sampled products on a GPU: Y = P o (A B') at the entries of P.
  *
- * Idea:       a subwarp takes neighbouring entries; a lane loads 16 bytes (PACK columns) of a row of B for
- *             each of them, and of a row of A only where the row changes. The lanes of a subwarp have
- *             SDDMM_SUMS columns at a time. In the tree at the end the lanes share the entries out: each
- *             halving passes half of them to the other half of the lanes.
+ * Idea:       a subwarp of as many lanes as a row of B has packs of 16 bytes (4 to 32) takes a run of neighbouring
+ *             entries, TOGETHER at a time. A lane loads a pack of each of their rows of B. The pack of a row of A
+ *             stays in registers as long as the run is in this row; where a batch begins and where it ends in
+ *             another row, both are loaded with those of B. A lane has one sum for each entry. In the tree at the
+ *             end the lanes share the entries out: each halving passes half of them to the other lane of a pair.
  * Work:       nnz * k products.
- * Depth:      k / SDDMM_SUMS, and the tree.
+ * Depth:      k / columns of 512 bytes, and the tree.
  * Launches:   1.
- * Bytes:      12 and a value for each entry, a row of B for each entry, from caches where possible, and A.
+ * Bytes:      8 and a value for each entry, a row of B for each entry, from caches where possible, and A.
  * Balance:    entries, not rows: each subwarp has as many.
- * Bits:       a lane's element i takes the columns that are lane * PACK + i modulo SDDMM_SUMS, in order. So
- *             the order of an entry's sum depends on k only, and is that of sddmm_typed.h.
+ * Bits:       the order of sddmm_internal.h, which depends on k only.
  * Source:     T. Gale, M. Zaharia, C. Young, E. Elsen, "Sparse GPU kernels for deep learning", SC 2020.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device/block.cuh"
+#include "device/halves.cuh"
 #include "device/launch.cuh"
 
 extern "C" {
@@ -24,36 +25,61 @@ extern "C" {
 namespace
 {
 
-enum { THREADS = 128, TOGETHER = 4 /* entries of a subwarp */ };
+/* TOGETHER: entries of a batch. MOST_RUN: entries of a subwarp, fewer in small matrices. RESIDENT: blocks of a
+ * multiprocessor, at most. */
+enum { THREADS = 128, TOGETHER = 8, LEAST_LANES_LOG = 2, MOST_RUN = 64, RESIDENT = 6 };
 
-template <typename T> struct job {
+/* The blocks that a multiprocessor has at once, so that no registers are spilled. */
+template <bool WHOLE, typename Element> constexpr int resident()
+{
+    return !WHOLE ? 3 : sizeof(Element) == 4 ? (int)RESIDENT : 5;
+}
+
+static_assert(SDDMM_BYTES == warp_lanes * SDDMM_PACK, "a pack for each lane");
+
+/* T: of sums; Element: of all arrays. */
+template <typename T, typename Element> struct job {
     int64_t nnz;
     const int32_t *row, *col;
-    const T *val; /* NULL: a pattern */
-    const T *a, *b;
-    T *y;
+    const Element *val; /* NULL: a pattern */
+    const Element *a, *b;
+    Element *y;
     int64_t a_stride, b_stride;
-    int k;
-    bool aligned; /* rows of A and B begin at multiples of 16 bytes */
+    int k, run, lanes_log;
 };
 
-template <typename T> struct alignas(16) pack {
-    static constexpr int COUNT = 16 / (int)sizeof(T);
-    T at[COUNT];
-};
+template <typename T, typename Element> using pack = row_pack<T, Element, SDDMM_PACK / (int)sizeof(Element)>;
 
-/* Columns c ... of a row of k elements; 0 beyond. */
-template <typename T> __device__ pack<T> load(const job<T> &j, const T *row, int c)
+/* Columns c ... of a row of k elements; 0 beyond. WHOLE: rows begin at multiples of 16 bytes, k is a multiple of a
+ * pack. */
+template <bool WHOLE, typename T, typename Element>
+__device__ pack<T, Element> load(const job<T, Element> &j, const Element *row, int c)
 {
-    constexpr int PACK = pack<T>::COUNT;
-    if (j.aligned && c + PACK <= j.k)
-        return *(const pack<T> *)(row + c);
-    pack<T> some = {};
+    constexpr int PACK = SDDMM_PACK / (int)sizeof(Element);
+    if constexpr (WHOLE)
+        return *(const pack<T, Element> *)(row + c);
+    pack<T, Element> some = {};
 #pragma unroll
     for (int i = 0; i < PACK; i++)
         if (c + i < j.k)
-            some.at[i] = row[c + i];
+            some.element[i] = row[c + i];
     return some;
+}
+
+/* The products of two packs, added in a tree. */
+template <typename T, typename Element> __device__ T dot(const pack<T, Element> &a, const pack<T, Element> &b)
+{
+    constexpr int PACK = SDDMM_PACK / (int)sizeof(Element);
+    T sum[PACK / 2];
+#pragma unroll
+    for (int i = 0; i < PACK / 2; i++)
+        sum[i] = multiply_add<Element>(a[2 * i + 1], b[2 * i + 1], a[2 * i] * b[2 * i]);
+#pragma unroll
+    for (int of = PACK / 2; of > 1; of /= 2)
+#pragma unroll
+        for (int i = 0; i < of / 2; i++)
+            sum[i] = sum[2 * i] + sum[2 * i + 1];
+    return sum[0];
 }
 
 template <typename T> __device__ T shuffle_xor(T value, int distance)
@@ -61,68 +87,79 @@ template <typename T> __device__ T shuffle_xor(T value, int distance)
     return shuffle_by(value, [=](auto word) { return __shfl_xor_sync(0xffffffffu, word, distance); });
 }
 
-template <typename T> __global__ void __launch_bounds__(THREADS) sample(job<T> j)
+/* Rows and columns of the entries of a batch; of entries beyond the last one those of the last. */
+template <typename T, typename Element>
+__device__ void load_places(const job<T, Element> &j, int64_t first, int32_t (&row)[TOGETHER], int32_t (&col)[TOGETHER])
 {
-    constexpr int PACK = pack<T>::COUNT, LANES = SDDMM_SUMS / PACK, OF_WARP = warp_lanes / LANES * TOGETHER;
-    const int lane = (int)threadIdx.x % LANES, subwarp = (int)threadIdx.x % warp_lanes / LANES;
-    const int64_t warp = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / warp_lanes;
-    const int64_t warps = (int64_t)gridDim.x * THREADS / warp_lanes;
-    /* first is the same for all lanes of a warp, so they leave the loop together. */
-    for (int64_t first = warp * OF_WARP; first < j.nnz; first += warps * OF_WARP) {
-        const int64_t mine = first + subwarp * TOGETHER;
-        int32_t row[TOGETHER], col[TOGETHER];
-        T sum[TOGETHER][PACK] = {};
 #pragma unroll
-        for (int e = 0; e < TOGETHER; e++) {
-            const int64_t entry = mine + e < j.nnz ? mine + e : j.nnz - 1;
-            row[e] = j.row[entry];
-            col[e] = j.col[entry];
-        }
-        for (int c = lane * PACK; c < j.k; c += SDDMM_SUMS) {
-            pack<T> other[TOGETHER], own = load(j, j.a + row[0] * j.a_stride, c);
+    for (int e = 0; e < TOGETHER; e++) {
+        const int64_t entry = first + e < j.nnz ? first + e : j.nnz - 1;
+        row[e] = j.row[entry];
+        col[e] = j.col[entry];
+    }
+}
+
+template <bool WHOLE, typename T, typename Element>
+__global__ void __launch_bounds__(THREADS, resident<WHOLE, Element>()) sample(job<T, Element> j)
+{
+    constexpr int PACK = SDDMM_PACK / (int)sizeof(Element);
+    const int lanes = 1 << j.lanes_log, lane = (int)threadIdx.x & (lanes - 1);
+    const int64_t begin = (((int64_t)blockIdx.x * THREADS + threadIdx.x) >> j.lanes_log) * j.run;
+    const bool blocks = lanes * PACK < j.k; /* several blocks of columns */
+    pack<T, Element> own = {};
+    int32_t own_row = -1;
+    /* The number of batches is the same for all lanes of a warp, which exchange sums. */
+    for (int64_t first = begin; first < begin + j.run; first += TOGETHER) {
+        int32_t row[TOGETHER], col[TOGETHER];
+        T sum[TOGETHER] = {};
+        load_places(j, first, row, col);
+        for (int c = lane * PACK; c < j.k; c += warp_lanes * PACK) {
+            pack<T, Element> other[TOGETHER], last = {};
 #pragma unroll
             for (int e = 0; e < TOGETHER; e++)
-                other[e] = load(j, j.b + col[e] * j.b_stride, c);
+                other[e] = load<WHOLE>(j, j.b + col[e] * j.b_stride, c);
+            if (blocks || row[0] != own_row)
+                own = load<WHOLE>(j, j.a + row[0] * j.a_stride, c);
+            if (row[TOGETHER - 1] != row[0])
+                last = load<WHOLE>(j, j.a + row[TOGETHER - 1] * j.a_stride, c);
 #pragma unroll
             for (int e = 0; e < TOGETHER; e++) {
                 if (e > 0 && row[e] != row[e - 1])
-                    own = load(j, j.a + row[e] * j.a_stride, c);
-#pragma unroll
-                for (int i = 0; i < PACK; i++)
-                    sum[e][i] += own.at[i] * other[e].at[i];
+                    own = row[e] == row[TOGETHER - 1] ? last : load<WHOLE>(j, j.a + row[e] * j.a_stride, c);
+                sum[e] += dot<T, Element>(own, other[e]);
             }
         }
-        /* The tree. kept: entries that the lane still has; they become sum[0 ... kept - 1]. */
+        own_row = row[TOGETHER - 1];
+        /* The tree. kept: entries that the lane still has, from `which` on; they become sum[0 ... kept - 1]. */
         int which = 0, kept = TOGETHER;
 #pragma unroll
-        for (int distance = LANES / 2; distance > 0; distance /= 2) {
+        for (int distance = 1; distance < warp_lanes; distance *= 2) {
+            if (distance >= lanes)
+                break;
             const bool upper = (lane & distance) != 0;
             if (kept > 1) {
                 kept /= 2;
                 which += upper ? kept : 0;
 #pragma unroll
                 for (int e = 0; e < TOGETHER / 2; e++)
-                    if (e < kept)
-#pragma unroll
-                        for (int i = 0; i < PACK; i++) {
-                            const T passed = shuffle_xor(upper ? sum[e][i] : sum[e + kept][i], distance);
-                            sum[e][i] = (upper ? sum[e + kept][i] : sum[e][i]) + passed;
-                        }
+                    if (e < kept) {
+                        const T passed = shuffle_xor(upper ? sum[e] : sum[e + kept], distance);
+                        sum[e] = (upper ? sum[e + kept] : sum[e]) + passed;
+                    }
             } else {
-#pragma unroll
-                for (int i = 0; i < PACK; i++)
-                    sum[0][i] += shuffle_xor(sum[0][i], distance);
+                sum[0] += shuffle_xor(sum[0], distance);
             }
         }
+        /* With more lanes than entries, several lanes have the same. */
+        if (lane < TOGETHER) {
+            const int count = lanes < TOGETHER ? TOGETHER / lanes : 1;
 #pragma unroll
-        for (int half = PACK / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int i = 0; i < half; i++)
-                sum[0][i] += sum[0][i + half];
-        /* Lanes that have the same entry are neighbours: the first stores it. */
-        const int64_t entry = mine + which;
-        if (lane % (LANES > TOGETHER ? LANES / TOGETHER : 1) == 0 && entry < j.nnz)
-            j.y[entry] = (j.val != nullptr ? j.val[entry] : T(1)) * sum[0][0];
+            for (int e = 0; e < TOGETHER >> LEAST_LANES_LOG; e++) {
+                const int64_t entry = first + which + e;
+                if (e < count && entry < j.nnz)
+                    j.y[entry] = Element((j.val != nullptr ? T(j.val[entry]) : T(1)) * sum[e]);
+            }
+        }
     }
 }
 
@@ -142,6 +179,12 @@ __global__ void __launch_bounds__(THREADS) find_rows(const Offset *row_ptr, int6
     }
 }
 
+template <typename Element> __global__ void __launch_bounds__(THREADS) widen(const Element *x, float *to, int64_t nnz)
+{
+    for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < nnz; e += (int64_t)gridDim.x * THREADS)
+        to[e] = float(x[e]);
+}
+
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     exponentials(const int32_t *row, const T *largest, const T *x, T *y, int64_t nnz)
@@ -150,22 +193,39 @@ __global__ void __launch_bounds__(THREADS)
         y[e] = exp(x[e] - largest[row[e]]);
 }
 
-template <typename T>
-__global__ void __launch_bounds__(THREADS) quotients(const int32_t *row, const T *sums, T *y, int64_t nnz)
+template <typename T, typename Element>
+__global__ void __launch_bounds__(THREADS)
+    quotients(const int32_t *row, const T *sums, const T *x, Element *y, int64_t nnz)
 {
     for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < nnz; e += (int64_t)gridDim.x * THREADS)
-        y[e] = y[e] / sums[row[e]];
+        y[e] = Element(x[e] / sums[row[e]]);
 }
 
-/* Calls body with an object of the type of s. */
+/* Calls body with an object of the type of sums of s, and one of the type of its arrays. */
 template <typename Body> spmv_status with_type(const spmv_sddmm *s, const Body &body)
 {
-    return on_device(s->ctx, [&] { return s->type == SPMV_F32 ? body(float()) : body(double()); });
+    return on_device(s->ctx, [&] {
+        return s->type == SPMV_F32    ? body(float(), float())
+               : s->type == SPMV_BF16 ? body(float(), bf16())
+               : s->type == SPMV_F16  ? body(float(), f16())
+                                      : body(double(), double());
+    });
 }
 
 int blocks_for(const spmv_sddmm *s, int each_block)
 {
     return grid_for(s->p.nnz, each_block);
+}
+
+/* Entries of a subwarp: MOST_RUN, or as few as keep all multiprocessors busy. */
+int run_for(const spmv_sddmm *s, int lanes_log)
+{
+    const int64_t subwarps =
+        (int64_t)((const cuda_state *)s->ctx->device)->multiprocessors * RESIDENT * THREADS >> lanes_log;
+    int run = MOST_RUN;
+    while (run > TOGETHER && s->p.nnz / run < 4 * subwarps)
+        run /= 2;
+    return run;
 }
 
 } // namespace
@@ -183,31 +243,59 @@ extern "C" spmv_status sddmm_rows_cuda(spmv_sddmm *s)
 
 extern "C" spmv_status sddmm_apply_cuda(const spmv_sddmm *s, const void *a, const void *b, void *y)
 {
-    return with_type(s, [&](auto of) {
-        using T = decltype(of);
-        constexpr int OF_BLOCK = THREADS * pack<T>::COUNT / SDDMM_SUMS * TOGETHER;
-        const bool aligned = (uintptr_t)a % 16 == 0 && (uintptr_t)b % 16 == 0 && s->a_stride % pack<T>::COUNT == 0 &&
-                             s->b_stride % pack<T>::COUNT == 0;
-        const job<T> j = {s->p.nnz, s->row,      s->p.col,    (const T *)s->p.val, (const T *)a, (const T *)b,
-                          (T *)y,   s->a_stride, s->b_stride, s->vectors,          aligned};
-        return launch(s->ctx, "spmv sddmm", blocks_for(s, OF_BLOCK), THREADS, sample<T>, j);
+    return with_type(s, [&](auto sums, auto element) {
+        using T = decltype(sums);
+        using Element = decltype(element);
+        constexpr int PACK = SDDMM_PACK / (int)sizeof(Element);
+        const bool aligned = (uintptr_t)a % SDDMM_PACK == 0 && (uintptr_t)b % SDDMM_PACK == 0 &&
+                             s->a_stride % PACK == 0 && s->b_stride % PACK == 0;
+        int lanes_log = LEAST_LANES_LOG;
+        while (1 << lanes_log < warp_lanes && PACK << lanes_log < s->vectors)
+            lanes_log++;
+        const int run = run_for(s, lanes_log);
+        const bool whole = aligned && s->vectors % PACK == 0;
+        const job<T, Element> j = {s->p.nnz,
+                                   s->row,
+                                   s->p.col,
+                                   (const Element *)s->p.val,
+                                   (const Element *)a,
+                                   (const Element *)b,
+                                   (Element *)y,
+                                   s->a_stride,
+                                   s->b_stride,
+                                   s->vectors,
+                                   run,
+                                   lanes_log};
+        const int64_t blocks = ceil_divide(ceil_divide(s->p.nnz, (int64_t)run) << lanes_log, (int64_t)THREADS);
+        return whole ? launch(s->ctx, "spmv sddmm", (int)blocks, THREADS, sample<true, T, Element>, j)
+                     : launch(s->ctx, "spmv sddmm", (int)blocks, THREADS, sample<false, T, Element>, j);
+    });
+}
+
+extern "C" spmv_status sddmm_widen_cuda(const spmv_sddmm *s, const void *x, void *to)
+{
+    return with_type(s, [&](auto, auto element) {
+        using Element = decltype(element);
+        return launch(s->ctx, "spmv sddmm widen", blocks_for(s, THREADS), THREADS, widen<Element>, (const Element *)x,
+                      (float *)to, s->p.nnz);
     });
 }
 
 extern "C" spmv_status sddmm_exponentials_cuda(const spmv_sddmm *s, const void *x, void *y)
 {
-    return with_type(s, [&](auto of) {
-        using T = decltype(of);
+    return with_type(s, [&](auto sums, auto) {
+        using T = decltype(sums);
         return launch(s->ctx, "spmv sddmm exponentials", blocks_for(s, THREADS), THREADS, exponentials<T>,
                       (const int32_t *)s->row, (const T *)s->largest, (const T *)x, (T *)y, s->p.nnz);
     });
 }
 
-extern "C" spmv_status sddmm_quotients_cuda(const spmv_sddmm *s, void *y)
+extern "C" spmv_status sddmm_quotients_cuda(const spmv_sddmm *s, const void *x, void *y)
 {
-    return with_type(s, [&](auto of) {
-        using T = decltype(of);
-        return launch(s->ctx, "spmv sddmm quotients", blocks_for(s, THREADS), THREADS, quotients<T>,
-                      (const int32_t *)s->row, (const T *)s->sums, (T *)y, s->p.nnz);
+    return with_type(s, [&](auto sums, auto element) {
+        using T = decltype(sums);
+        using Element = decltype(element);
+        return launch(s->ctx, "spmv sddmm quotients", blocks_for(s, THREADS), THREADS, quotients<T, Element>,
+                      (const int32_t *)s->row, (const T *)s->sums, (const T *)x, (Element *)y, s->p.nnz);
     });
 }

@@ -9,28 +9,32 @@
 #include "core/backend.h"
 #include "formats/matrix_internal.h"
 
-/* Column c of a row is added to sum c % SDDMM_SUMS; these are added in a tree: the upper half to the lower
- * half, until there is one. */
-enum { SDDMM_SUMS = 16 };
+/* The order of the sum of an entry: the columns are packs of SDDMM_PACK bytes; the products of a pack are added in
+ * a tree, neighbours first. Packs that are a multiple of SDDMM_BYTES apart are added one after the other, which
+ * leaves SDDMM_BYTES / SDDMM_PACK sums; these are added in a tree, neighbours first. Absent columns are 0. */
+enum { SDDMM_PACK = 16, SDDMM_BYTES = 512 };
 
 struct spmv_sddmm {
     spmv_context *ctx;
     spmv_csr p; /* in the context's memory */
     struct csr_copies copies;
-    spmv_type type;
+    spmv_type type, sums_type;
     int vectors;
     int64_t a_stride, b_stride;
     int32_t *row;         /* on a GPU: of each entry */
     void *largest, *sums; /* of each row, for the softmax */
+    void *wide;           /* for the softmax of 16-bit numbers: nnz f32; NULL before the first */
     int64_t bytes;
 };
 
-/* The kernels. nnz > 0. sddmm_rows_cuda: row[e] of each entry. The exponentials: y[e] = exp(x[e] - largest[i]).
- * The quotients: y[e] /= sums[i]. */
+/* The kernels. nnz > 0. sddmm_rows_cuda: row[e] of each entry. sddmm_widen_cuda: to[e] = x[e], 16-bit numbers as
+ * f32. The exponentials: y[e] = exp(x[e] - largest[i]), of the type of sums. The quotients: y[e] = x[e] / sums[i],
+ * with x of the type of sums. */
 spmv_status sddmm_rows_cuda(spmv_sddmm *sddmm) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status sddmm_apply_cuda(const spmv_sddmm *sddmm, const void *a, const void *b, void *y)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status sddmm_widen_cuda(const spmv_sddmm *sddmm, const void *x, void *to) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status sddmm_exponentials_cuda(const spmv_sddmm *sddmm, const void *x, void *y) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status sddmm_quotients_cuda(const spmv_sddmm *sddmm, void *y) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status sddmm_quotients_cuda(const spmv_sddmm *sddmm, const void *x, void *y) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

@@ -417,6 +417,8 @@ bool to_scalar(PyObject *from, spmv_type type, spmv_c128 *space, const void **sc
         return false;
     switch ((int)type) {
     case SPMV_F32:
+    case SPMV_BF16: /* scalars are f32 */
+    case SPMV_F16:
     case SPMV_C64:
         memcpy(space, &(const spmv_c64){(float)re, (float)im}, sizeof(spmv_c64));
         return true;

@@ -15,6 +15,7 @@ static bool add_types(PyObject *module)
     }
     SPMV_TYPES(ADD, )
     SPMV_COMPLEX_TYPES(ADD, )
+    SPMV_HALF_TYPES(ADD, )
 #undef ADD
     well = well && PyModule_AddObjectRef(module, "TYPES", types) == 0;
     Py_XDECREF(types);

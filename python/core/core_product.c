@@ -90,9 +90,10 @@ static bool apply_to(object *p, const void *x, void *y, PyObject *by, PyObject *
 
 /* Types of vectors: the format in the buffer protocol, and the alignment. */
 static const struct buffer_type {
-    const char *format; /* NULL: not a type of vectors */
+    const char *format; /* NULL: not a type of vectors, or without a format */
     size_t aligned;
-} buffer_types[SPMV_TYPE_LIMIT] = {[SPMV_F32] = {"f", sizeof(float)},
+} buffer_types[SPMV_TYPE_LIMIT] = {[SPMV_F16] = {"e", sizeof(spmv_f16)},
+                                   [SPMV_F32] = {"f", sizeof(float)},
                                    [SPMV_F64] = {"d", sizeof(double)},
                                    [SPMV_C64] = {"Zf", sizeof(float)},
                                    [SPMV_C128] = {"Zd", sizeof(double)}};

@@ -5,6 +5,7 @@
  * Quick:    one launch and one wait. A subwarp has several rows at a time, so that enough loads are under
  *           way to use the speed of the memory; a warp takes together those that are long for the subwarp.
  *           The last block combines the blocks and writes a few numbers to host memory.
+ * Columns:  of several, a subwarp has a row and each lane a column; two launches.
  * Exact:    two launches and one wait; the host combines the blocks. It is rare.
  * Bytes:    quick: the matrix, b and x once.
  * Loses when: a row has many thousand entries: a warp takes it, with 128 entries under way.
@@ -395,6 +396,101 @@ __global__ void __launch_bounds__(block_threads, quick_resident<T>) find_quick(c
     }
 }
 
+/* ------------------------------------------------------------- the quick pass of several columns */
+
+/* A block has a piece of the rows and a panel of at most PANEL columns. A slot takes a row, and each of its lanes a
+ * column, so an entry is read once for all of them, and so is a row of x. A row of more than MANY entries is shared by
+ * all slots. */
+enum { PANEL = 32, SLOTS = 8, MOST_PIECES = 1056, LEAST_ROWS = 64, MANY = 512 };
+
+template <typename T, typename V, typename Offset> struct column_arrays {
+    const Offset *row_ptr;
+    const int32_t *col;
+    const V *val;
+    const T *b, *x;
+    int64_t rows, piece_rows;
+    int columns, panels, width; /* width: of a panel; the last may have fewer */
+    error_quick *parts;         /* pieces x columns */
+};
+
+/* Adds entries begin, begin + step, ... before end. */
+template <typename T, typename V, typename Offset>
+__device__ void add_column(const column_arrays<T, V, Offset> &of, int column, Offset begin, Offset end, int step,
+                           error_row *row)
+{
+#pragma unroll 4
+    for (Offset k = begin; k < end; k += step)
+        error_quick_entry(row, of.val != nullptr ? (double)of.val[k] : 1.0,
+                          (double)of.x[(int64_t)of.col[k] * of.columns + column]);
+}
+
+template <typename T, typename V, typename Offset>
+__global__ void __launch_bounds__(PANEL *SLOTS) find_quick_columns(const column_arrays<T, V, Offset> of)
+{
+    __shared__ error_quick cells[PANEL * SLOTS];
+    __shared__ error_row rows[PANEL * SLOTS];
+    const int panel = (int)blockIdx.x % of.panels, piece = (int)blockIdx.x / of.panels;
+    const int slot = (int)threadIdx.x / of.width, column = panel * of.width + (int)threadIdx.x % of.width;
+    const bool mine = column < of.columns;
+    const int64_t begin = piece * of.piece_rows, end = begin + of.piece_rows < of.rows ? begin + of.piece_rows : of.rows;
+    error_quick own = {0, 0, begin};
+    bool some_long = false;
+    const auto finish = [&](int64_t i, error_row row, bool has_entries) {
+        const double right = (double)of.b[i * of.columns + column];
+        error_quick_add(&own, i, has_entries, fabs(right + row.re), row.terms + fabs(right));
+    };
+    for (int64_t i = begin + slot; mine && i < end; i += SLOTS) {
+        const Offset from = of.row_ptr[i], to = of.row_ptr[i + 1];
+        error_row row = {0, 0, 0, 0};
+        if (to - from > MANY) {
+            some_long = true;
+            continue;
+        }
+        add_column(of, column, from, to, 1, &row);
+        finish(i, row, to > from);
+    }
+    if (__syncthreads_or(some_long) != 0)
+        for (int64_t i = begin; i < end; i++) {
+            const Offset from = of.row_ptr[i], to = of.row_ptr[i + 1];
+            error_row row = {0, 0, 0, 0};
+            if (to - from <= MANY)
+                continue;
+            if (mine)
+                add_column(of, column, (Offset)(from + slot), to, SLOTS, &row);
+            rows[threadIdx.x] = row;
+            __syncthreads();
+            for (int other = 1; slot == 0 && other < SLOTS; other++) {
+                row.re += rows[(int)threadIdx.x + other * of.width].re;
+                row.terms += rows[(int)threadIdx.x + other * of.width].terms;
+            }
+            if (slot == 0 && mine)
+                finish(i, row, true);
+            __syncthreads();
+        }
+    cells[threadIdx.x] = own;
+    __syncthreads();
+    for (int other = 1; slot == 0 && other < SLOTS; other++)
+        error_quick_add_all(&own, cells[(int)threadIdx.x + other * of.width]);
+    if (slot == 0 && mine)
+        of.parts[(int64_t)piece * of.columns + column] = own;
+}
+
+/* A warp has a column. */
+__global__ void __launch_bounds__(block_threads)
+    join_quick_columns(const error_quick *parts, int64_t pieces, int columns, error_quick *found)
+{
+    const int column = (int)blockIdx.x * block_warps + (int)threadIdx.x / warp_lanes, lane = (int)threadIdx.x % warp_lanes;
+    error_quick own = {0, 0, INT64_MAX};
+    if (column >= columns)
+        return;
+    for (int64_t piece = lane; piece < pieces; piece += warp_lanes)
+        error_quick_add_all(&own, parts[piece * columns + column]);
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+        error_quick_add_all(&own, shuffle_down(own, distance));
+    if (lane == 0)
+        found[column] = own;
+}
+
 /* ------------------------------------------------------------- launches */
 
 /* A power of two of at most a warp, by the mean row of the whole matrix. */
@@ -477,8 +573,53 @@ done:
     return st;
 }
 
+/* backward_quick_cuda for several columns, of real types. */
+static spmv_status quick_columns(spmv_context *ctx, const backward_job *job, error_quick *found)
+{
+    const int64_t rows = job->a->rows;
+    const int64_t piece_rows = ceil_divide(max_i64(1, ceil_divide(rows, (int64_t)MOST_PIECES)), (int64_t)LEAST_ROWS) *
+                               LEAST_ROWS;
+    const int64_t pieces = ceil_divide(rows, piece_rows), bytes = job->columns * (int64_t)sizeof *found;
+    const int panels = (int)ceil_divide(job->columns, (int)PANEL), width = (int)ceil_divide(job->columns, panels);
+    void *memory = NULL;
+    spmv_status st = context_scratch(ctx, (pieces + 1) * bytes, &memory);
+    if (st != SPMV_OK)
+        return st;
+    error_quick *const parts = (error_quick *)memory, *const sums = parts + pieces * job->columns;
+    st = with_types(ctx, job, [&](auto vector, auto value, auto offset) {
+        using T = decltype(vector);
+        using V = decltype(value);
+        using Offset = decltype(offset);
+        if constexpr (is_real<T>) {
+            const column_arrays<T, V, Offset> of = {(const Offset *)job->a->row_ptr,
+                                                    job->a->col,
+                                                    (const V *)job->a->val,
+                                                    (const T *)job->b,
+                                                    (const T *)job->x,
+                                                    rows,
+                                                    piece_rows,
+                                                    job->columns,
+                                                    panels,
+                                                    width,
+                                                    parts};
+            return launch(ctx, "quick backward error", (int)(pieces * panels), width * SLOTS,
+                          find_quick_columns<T, V, Offset>, of);
+        } else {
+            return SPMV_ERROR_ARGUMENT; /* complex vectors are single */
+        }
+    });
+    if (st == SPMV_OK)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "quick backward error", (int)ceil_divide(job->columns, (int)block_warps), block_threads,
+                          join_quick_columns, (const error_quick *)parts, pieces, job->columns, sums);
+        });
+    return st != SPMV_OK ? st : spmv_download(ctx, sums, found, bytes);
+}
+
 extern "C" spmv_status backward_quick_cuda(spmv_context *ctx, const backward_job *job, error_quick *found)
 {
+    if (job->columns > 1)
+        return quick_columns(ctx, job, found);
     const cuda_state *const device = (const cuda_state *)ctx->device;
     const int lanes = lanes_for(job);
     const int blocks = blocks_for(job->a, block_threads / lanes * QUICK_ROWS, QUICK_BLOCKS);

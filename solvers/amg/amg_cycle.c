@@ -39,10 +39,11 @@ spmv_status amg_plan_for(const struct amg *amg, const struct rank_halo *halo, co
     spmv_plan_options_init(&o, sizeof o);
     o.type = amg->type;
     o.update_values = amg->updates;
+    o.vectors = amg->columns;
     const bool first =
         amg->ranks != NULL ? halo != NULL && halo == amg->level[0].halo : a->rows == amg->m->rows && a->cols == a->rows;
     /* the first matrix often has few different values; no digit depends on this */
-    if (context_on_device(amg->ctx) && !amg->updates && first)
+    if (context_on_device(amg->ctx) && !amg->updates && first && amg->columns == 1)
         o.compression = SPMV_COMPRESSION_VALUES;
     return halo != NULL ? amg->tools->plan(halo, a, &o, plan) : spmv_plan_create(amg->ctx, a, &o, plan);
 }
@@ -100,8 +101,23 @@ done:
 /* Interpolation from aggregates gives errors more energy than the best one would, so the correction is too short. */
 static const double LONGER = 1.2;
 
-/* x = M^-1 residual of this level. */
-static spmv_status cycle(const struct amg *amg, int k, void *x)
+spmv_status amg_multiply_adding(const struct amg *amg, spmv_plan *plan, const void *alpha, const void *x, void *y,
+                                void *z, int64_t rows)
+{
+    spmv_status st = SPMV_OK;
+    spmv_epilogue add;
+    if (amg->columns > 1) {
+        TRY(spmv_apply(plan, alpha, x, NULL, y));
+        return amg->ctx->backend->map_axpby(amg->ctx, amg->type, NULL, y, NULL, z, rows * amg->columns);
+    }
+    spmv_epilogue_init(&add, sizeof add);
+    add.z = z;
+    st = spmv_apply_with(plan, alpha, x, NULL, y, &add);
+done:
+    return st;
+}
+
+spmv_status amg_cycle(const struct amg *amg, int k, void *x)
 {
     spmv_status st = SPMV_OK;
     const struct amg_level *l = &amg->level[k], *next = l + 1;
@@ -110,16 +126,13 @@ static spmv_status cycle(const struct amg *amg, int k, void *x)
         return amg->plan_coarsest != NULL ? spmv_apply(amg->plan_coarsest, NULL, l->residual, NULL, x)
                                           : amg_smooth(amg, l, x, true, &changed);
     const union real longer = real_scalar(amg->type, amg->classical ? 1 : LONGER);
-    spmv_epilogue add;
-    spmv_epilogue_init(&add, sizeof add);
-    add.z = x;
     TRY(amg_smooth(amg, l, x, true, &changed));
     TRY(amg_subtract(amg, l, changed));
     TRY(spmv_apply(l->plan_r, NULL, l->residual, NULL, next->part != NULL ? next->part : next->residual));
     if (next->part != NULL)
         TRY(amg->tools->spread(next->halo_all, next->part));
-    TRY(cycle(amg, k + 1, next->x));
-    TRY(spmv_apply_with(l->plan_p, &longer, next->x, NULL, l->d, &add)); /* d = P x, x = x + d */
+    TRY(amg_cycle(amg, k + 1, next->x));
+    TRY(amg_multiply_adding(amg, l->plan_p, &longer, next->x, l->d, x, amg_own_rows(l))); /* d = P x, x = x + d */
     TRY(amg_smooth(amg, l, x, false, &changed));
 done:
     return st;
@@ -143,7 +156,7 @@ static spmv_status apply_ranks(const struct amg *amg, const void *r, void *z)
         TRY(m->ctx->backend->map(m->ctx, amg->negative ? SPMV_MAP_NEG : SPMV_MAP_COPY, m->type, r, to, m->rows));
     if (l->part != NULL)
         TRY(amg->tools->spread(l->halo_all, l->part));
-    TRY(cycle(amg, 0, l->x));
+    TRY(amg_cycle(amg, 0, l->x));
     s.from = x;
     s.to = z;
     if (amg->type != m->type)
@@ -167,14 +180,14 @@ spmv_status amg_apply(void *self, const void *r, void *z)
     if (amg->type == m->type) {
         TRY(m->ctx->backend->map(m->ctx, amg->negative ? SPMV_MAP_NEG : SPMV_MAP_COPY, m->type, r, l->residual,
                                  m->rows));
-        return cycle(amg, 0, z);
+        return amg_cycle(amg, 0, z);
     }
     if (amg->largest != NULL)
         TRY(m->ctx->backend->map_reduce(m->ctx, SPMV_MAP_ABS, SPMV_MAX, m->type, r, amg->largest, m->rows,
                                         amg->scratch));
     struct amg_scaling s = {.largest = amg->largest, .from = r, .to = l->residual, .factor = amg->scale};
     TRY(amg_run(m->ctx, AMG_NARROW, amg->type, &s, m->rows));
-    TRY(cycle(amg, 0, l->x));
+    TRY(amg_cycle(amg, 0, l->x));
     s.from = l->x;
     s.to = z;
     TRY(amg_run(m->ctx, AMG_WIDEN, amg->type, &s, m->rows));

@@ -122,7 +122,12 @@ struct amg {
     bool finds_block;          /* block is found, not given */
     int block;                 /* rows of a node of the first level */
     int64_t nodes;             /* with slots, else 0 */
-    const int32_t *slot, *row; /* of the first level, in `lasting`: see struct amg_slots */
+    const int32_t *slot, *row; /* of the first level, in `lasting`: see struct amg_slots; with ranks of own rows */
+    /* with ranks and slots: the first node of each rank, and of each own chunk; host memory */
+    int64_t *node_of_rank, *node_chunk;
+    /* the slots of the whole first level if each of several ranks has it */
+    const int32_t *whole_slot, *whole_row;
+    int64_t whole_nodes;
     struct amg_pool lasting;
     int nulls;      /* near-null-space vectors; 0: one, and nodes are rows */
     int near_nulls; /* of the caller */
@@ -140,6 +145,7 @@ struct amg {
     bool irregular; /* the first level has a large bound (amg_smoother.c) */
     bool moves;     /* positive entries are moved before couplings are compared */
     bool general;   /* A is not symmetric: R is not P' */
+    int columns;    /* vectors of each product: 1, but in `several` */
     int levels;
     struct amg_level level[AMG_LEVELS];
 
@@ -159,6 +165,7 @@ struct amg {
     /* for applications */
     bool broken;             /* new values were refused */
     void *largest, *scratch; /* max |r_i|, and scratch memory for it */
+    struct amg_several *several; /* the same hierarchy for several vectors (amg_columns.c); NULL: not made */
 };
 
 /* ------------------------------------------------------------------- the steps */
@@ -249,6 +256,8 @@ spmv_status amg_gather_numbers(const struct amg *amg, const void *own, int64_t c
 spmv_status amg_largest_of_ranks(const struct amg *amg, double *numbers, int count);
 spmv_status amg_smallest_of_ranks(const struct amg *amg, double *number);
 spmv_status amg_add_ranks(const struct amg *amg, const struct amg_level *l, int64_t *number);
+/* The same of any level, also before there is one. */
+spmv_status amg_add_all_ranks(const struct amg *amg, int64_t *number);
 
 /* counts of rows of other ranks = 0. */
 spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, int64_t *counts);
@@ -269,6 +278,14 @@ spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, c
 /* amg->given = the rows of the plan; any: the matrix need not be symmetric. The first level. */
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan, bool any);
 spmv_status amg_begin_ranks(struct amg *amg);
+
+/* With several ranks: the halo of the first level, which the caller closes. */
+spmv_status amg_open_first(const struct amg *amg, struct amg_level *l);
+
+/* With ranks: sets begins of the first row of each chunk, so that no node is cut; and node_of_rank and node_chunk.
+ * before: as in struct amg_places. own: own nodes. */
+spmv_status amg_cut_nodes(const struct amg *amg, int64_t *begins, int64_t rows);
+spmv_status amg_count_nodes(struct amg *amg, const int64_t *before, int64_t rows, int64_t own);
 
 /* Whether nodes of so many rows are possible: those of the group's matrix, or parts of them. */
 spmv_status amg_check_nodes(const struct amg *amg, int block);
@@ -370,6 +387,8 @@ spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l);
  * each other and have the same columns, if most are of the same size; smaller ones have empty slots, and values of
  * the matrix tell which (amg->slot). Else 1. Waits. */
 spmv_status amg_find_block(struct amg *amg);
+/* The second of these ways, also on ranks: together. */
+spmv_status amg_find_slots(struct amg *amg);
 struct amg_slots amg_slots_of(const struct amg *amg, const struct amg_level *l);
 
 /* With nodes of several rows or several near-null-space vectors: the matrix of nodes; then P of aggregates of
@@ -412,6 +431,15 @@ spmv_status amg_plan_cycle(struct amg *amg);
 spmv_status amg_plan_for(const struct amg *amg, const struct rank_halo *halo, const spmv_csr *a, spmv_plan **plan);
 /* z = M^-1 r by a V-cycle. */
 spmv_status amg_apply(void *amg, const void *r, void *z);
+/* x = M^-1 residual of this level and those below it, both in the hierarchy's type. */
+spmv_status amg_cycle(const struct amg *amg, int level, void *x);
+/* y = alpha plan x, z = z + y. alpha: NULL: 1. rows: of y. */
+spmv_status amg_multiply_adding(const struct amg *amg, spmv_plan *plan, const void *alpha, const void *x, void *y,
+                                void *z, int64_t rows);
+
+/* The same for several vectors at once (amg_columns.c). drop: releases their plans, before new values. */
+extern const struct precond_columns_class amg_columns;
+void amg_drop_columns(struct amg *amg);
 
 /* ------------------------------------------------------------------------- backends */
 

@@ -265,7 +265,9 @@ spmv_status amg_subtract(const struct amg *amg, const struct amg_level *l, const
 static spmv_status smooth_step(const struct amg *amg, const struct amg_level *l, const struct precond_step *step)
 {
     const int64_t rows = amg_own_rows(l);
-    return rows > 0 ? precond_smooth_step(amg->ctx, amg->type, step, rows) : SPMV_OK;
+    struct precond_step of_columns = *step;
+    of_columns.columns = amg->columns;
+    return rows > 0 ? precond_smooth_step(amg->ctx, amg->type, &of_columns, rows) : SPMV_OK;
 }
 
 /* Of a matrix that is not symmetric: two steps for rows that are not coarse. */
@@ -281,11 +283,9 @@ static spmv_status smooth_after(const struct amg *amg, const struct amg_level *l
     spmv_status st = SPMV_OK;
     const struct precond_step step = {
         .inverse = amg_own_part(amg, l, l->fine_inverse), .residual = l->residual, .d = l->d, .z = x, .factor = 1};
-    spmv_epilogue add;
-    spmv_epilogue_init(&add, sizeof add);
-    add.z = x;
     TRY(amg_subtract(amg, l, l->d));
-    TRY(spmv_apply_with(l->plan_after, NULL, l->residual, NULL, l->d, &add)); /* d = S f, x = x + d */
+    /* d = S f, x = x + d */
+    TRY(amg_multiply_adding(amg, l->plan_after, NULL, l->residual, l->d, x, amg_own_rows(l)));
     TRY(amg_subtract(amg, l, l->d));
     TRY(smooth_step(amg, l, &step));
 done:
@@ -304,9 +304,6 @@ static spmv_status smooth_by_matrix(const struct amg *amg, const struct amg_leve
                                  .d = l->d,
                                  .z = x,
                                  .factor = l->step[0].factor};
-    spmv_epilogue add;
-    spmv_epilogue_init(&add, sizeof add);
-    add.z = x;
     *changed = l->degree == 2 ? x : l->d;
     if (l->degree == 3 && from_zero)
         TRY(smooth_step(amg, l, &third));
@@ -314,7 +311,8 @@ static spmv_status smooth_by_matrix(const struct amg *amg, const struct amg_leve
         TRY(amg_subtract(amg, l, l->d));
     if (l->degree == 2)
         return spmv_apply(l->plan_smoother, NULL, l->residual, from_zero ? NULL : &one, x);
-    TRY(spmv_apply_with(l->plan_smoother, NULL, l->residual, NULL, l->d, &add)); /* d = S f, x = x + d */
+    /* d = S f, x = x + d */
+    TRY(amg_multiply_adding(amg, l->plan_smoother, NULL, l->residual, l->d, x, amg_own_rows(l)));
     if (!from_zero) {
         TRY(amg_subtract(amg, l, l->d));
         TRY(smooth_step(amg, l, &third));

@@ -19,6 +19,7 @@ static void destroy(void *self)
     amg_clear(amg);
     amg_release(&amg->lasting);
     csr_free_context(amg->ctx, &amg->given_copies);
+    host_free_all(amg->node_of_rank, amg->node_chunk);
     context_freed(amg->ctx);
     host_free(amg);
 }
@@ -191,6 +192,7 @@ static spmv_status renew(void *self, const void *values)
     spmv_status st = SPMV_OK;
     struct amg *amg = self;
     amg->broken = true;
+    amg_drop_columns(amg);
     amg->given.val = values;
     if (amg->levels > 0)
         TRY(build_wider(amg, amg_renew(amg)));
@@ -224,6 +226,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     memset(amg, 0, sizeof *amg);
     amg->m = m;
     amg->ctx = m->ctx;
+    amg->columns = 1;
     amg->pool.ctx = amg->lasting.ctx = m->ctx;
     if (source->options->plan != NULL && source->options->plan->ranks != NULL)
         TRY(amg_take_rows_of_rank(amg, source->options->plan, source->options->general != 0));
@@ -238,6 +241,8 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
             amg->finds_block = amg->block == 0;
             if (amg->finds_block)
                 TRY(amg_find_block(amg));
+        } else if (amg->finds_block && amg->block == 1) {
+            TRY(amg_find_slots(amg));
         }
         if (amg->block == 1 && amg->nulls == 1) /* a vector near_null, without a basis */
             amg->nulls = 0;
@@ -250,6 +255,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     }
     m->self = amg;
     m->apply = amg_apply;
+    m->columns = m->together ? NULL : &amg_columns;
     m->destroy = destroy;
     m->renew = amg->updates ? renew : NULL;
 done:

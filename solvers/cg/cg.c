@@ -14,7 +14,7 @@
 
 /* All rungs. "auto" takes the first of its backend that supports the solve. */
 static const struct cg_rung *const ladder[] = {
-    &cg_persistent_cuda,    &cg_graph,     &cg_graph_columns, &cg_fused_cuda,
+    &cg_fused_with_columns, &cg_persistent_cuda,    &cg_graph,     &cg_graph_columns, &cg_fused_cuda,
     &cg_fused_columns_cuda, &cg_fused_omp, &cg_textbook,      &cg_textbook_columns,
 };
 
@@ -235,7 +235,7 @@ static spmv_status choose(struct cg *cg)
     TRY(cg_check_rung(ctx, "spmv_cg", "rung", cg->s.rung));
     for (int m = 0; m < RUNGS && cg->rung == NULL; m++) {
         if (!is_for(ladder[m], ctx->backend->id, cg->s.info.vectors) ||
-            (named && strcmp(ladder[m]->name, cg->s.rung) != 0))
+            (named && strcmp(ladder[m]->name, cg->s.rung) != 0) || (ladder[m]->meant != NULL && !ladder[m]->meant(cg)))
             continue;
         st = supports(cg, ladder[m]);
         if (st == SPMV_OK) {

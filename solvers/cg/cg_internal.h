@@ -65,12 +65,16 @@ struct cg_rung {
     bool shows_x;
 
     bool for_ranks; /* also for a plan of one of several ranks */
+
+    /* Whether the rung is for a preconditioner like that of the solve at all; others pass it over without a word.
+     * NULL: for all. */
+    bool (*meant)(const struct cg *);
 };
 
 /* The rows of the table. Rows of the same name are one rung, for one right-hand side and for
  * several. */
 extern const struct cg_rung cg_textbook, cg_textbook_columns;
-extern const struct cg_rung cg_fused_omp;
+extern const struct cg_rung cg_fused_omp, cg_fused_with_columns;
 extern const struct cg_rung cg_fused_cuda, cg_fused_columns_cuda;
 extern const struct cg_rung cg_graph, cg_graph_columns;
 extern const struct cg_rung cg_persistent_cuda;

@@ -12,6 +12,7 @@
 #include "core/plural.h"
 #include "formats/matrix_internal.h"
 #include "product/plan_internal.h"
+#include "solvers/krylov/krylov_columns.h"
 #include "solvers/precond/precond_internal.h"
 
 /* Bytes of a real number. */
@@ -30,6 +31,9 @@ spmv_status krylov_check_plan(const char *call, const spmv_plan *plan, const spm
         if (st != SPMV_OK)
             return st;
     }
+    if (type_is_half(info->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: the plan has type %s; solvers compute in f64, f32, c128, c64",
+                            call, spmv_type_name(info->type));
     if (type_is_complex(info->type) && info->vectors != 1)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "%s: several right-hand sides at once are not supported with type %s", call,
@@ -129,8 +133,6 @@ spmv_status krylov_open(struct krylov *s)
         TRY(context_lend(ctx, s->n * size_of(s), &s->one));
         TRY(context_lend(ctx, s->n * (int64_t)sizeof k, &s->index));
         TRY(spmv_map_index(ctx, SPMV_I64, &(const int64_t){0}, &k, s->index, s->n));
-        TRY(host_alloc(ctx, bytes, s->call, &s->host));
-        TRY(host_alloc(ctx, bytes, s->call, &s->old));
     }
 done:
     return st;
@@ -141,7 +143,7 @@ void krylov_close(struct krylov *s)
     void *const lent[] = {s->r, s->q, s->start_x, s->seen, s->cells, s->one, s->index};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
         context_take_back(s->ctx, lent[i]);
-    void *const own[] = {s->values, s->norms, s->flags, s->column, s->host, s->old};
+    void *const own[] = {s->values, s->norms, s->flags, s->column, s->host};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         host_free(own[i]);
 }
@@ -213,26 +215,31 @@ spmv_status krylov_give(const struct krylov *s, const void *from, int v, void *v
 spmv_status krylov_norms(const struct krylov *s, const void *u, double *norms)
 {
     spmv_status st = SPMV_OK;
-    for (int v = 0; v < s->columns; v++) {
-        const void *column = s->columns > 1 ? s->one : u;
-        if (s->columns > 1)
-            TRY(krylov_take(s, u, v, s->one));
-        TRY(krylov_dot(s, column, column, (char *)s->cells + v * size_of(s)));
+    void *scratch = NULL;
+    if (s->columns > 1) {
+        TRY(context_lend(s->ctx, columns_scratch(s->ctx, s->n, s->columns), &scratch));
+        TRY(columns_run(s->ctx, COLUMNS_DOT,
+                        &(const struct columns_job){.type = s->type,
+                                                    .n = s->n,
+                                                    .columns = s->columns,
+                                                    .r = (void *)u,
+                                                    .q = u,
+                                                    .scratch = scratch,
+                                                    .sums = norms}));
+    } else {
+        TRY(krylov_dot(s, u, u, s->cells));
+        TRY(krylov_read(s, s->cells, 1, norms));
     }
-    TRY(krylov_read(s, s->cells, s->columns, norms));
     for (int v = 0; v < s->columns; v++)
         norms[v] = sqrt(norms[v]);
 done:
+    context_take_back(s->ctx, scratch);
     return st;
 }
 
-/* Replaces the columns of x selected by which with those of from (NULL: zeros). A proper subset of
- * several columns is replaced on the host. */
+/* Replaces the columns of x selected by which with those of from (NULL: zeros). */
 static spmv_status replace_columns(const struct krylov *s, const bool *which, const void *from)
 {
-    spmv_status st = SPMV_OK;
-    const size_t size = (size_t)size_of(s);
-    char *old = s->old;
     int chosen = 0;
     for (int v = 0; v < s->columns; v++)
         chosen += which[v];
@@ -241,16 +248,15 @@ static spmv_status replace_columns(const struct krylov *s, const bool *which, co
     if (chosen == s->columns)
         return from != NULL ? spmv_map(s->ctx, SPMV_MAP_COPY, s->part, from, s->x, s->count)
                             : spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, s->x, s->count);
-    TRY(spmv_download(s->ctx, s->x, s->host, s->count * (int64_t)size));
-    memset(old, 0, (size_t)s->count * size); /* zeros are all bits 0 */
-    if (from != NULL)
-        TRY(spmv_download(s->ctx, from, old, s->count * (int64_t)size));
-    for (int64_t i = 0; i < s->count; i++)
-        if (which[i % s->columns])
-            memcpy((char *)s->host + (size_t)i * size, old + (size_t)i * size, size);
-    TRY(spmv_upload(s->ctx, s->host, s->x, s->count * (int64_t)size));
-done:
-    return st;
+    return columns_copy(s->ctx, &(const struct columns_copy){.type = s->type,
+                                                             .n = s->n,
+                                                             .from_stride = s->columns,
+                                                             .to_stride = s->columns,
+                                                             .columns = s->columns,
+                                                             .width = s->columns,
+                                                             .which = which,
+                                                             .from = from,
+                                                             .to = s->x});
 }
 
 /* ------------------------------------------------------------- residuals */
@@ -470,6 +476,8 @@ static spmv_status solve_zeros(struct krylov *s)
     if (zeros == 0)
         return SPMV_OK;
     TRY(replace_columns(s, s->flags, NULL));
+    if (s->columns > 1 && s->host == NULL)
+        TRY(host_alloc(s->ctx, s->count * size_of(s), s->call, &s->host));
     if (s->columns > 1)
         TRY(spmv_download(s->ctx, s->b, s->host, s->count * size_of(s)));
     if (zeros == s->columns)

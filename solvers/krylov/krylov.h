@@ -121,7 +121,7 @@ struct krylov {
     bool *flags;
     /* with several columns: one column; the offsets of its elements from its first, 64 bits */
     void *one, *index;
-    void *host, *old;   /* with several columns, in host memory: count elements each */
+    void *host;         /* with several columns, in host memory: count elements; NULL: not needed yet */
     spmv_status failed; /* the status of the last run, and its message */
     char sentence[1024];
     int first; /* the lowest number of a failed column, and its message; -1: none */

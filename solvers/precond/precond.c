@@ -691,6 +691,44 @@ spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *
     return st;
 }
 
+double precond_power_of_two(double x)
+{
+    return amg_power_of_two(x);
+}
+
+bool precond_takes_columns(const spmv_preconditioner *m)
+{
+    return m->columns != NULL && m->rows > 0;
+}
+
+spmv_status precond_columns_open(const spmv_preconditioner *m, int columns, struct precond_columns *c)
+{
+    *c = (struct precond_columns){.columns = columns};
+    if (!precond_takes_columns(m))
+        return SPMV_ERROR_UNSUPPORTED;
+    struct precond_columns opened = {.m = m, .columns = columns};
+    const spmv_status st = m->columns->open(m->self, &opened);
+    if (st == SPMV_OK)
+        *c = opened;
+    return st;
+}
+
+spmv_status precond_columns_run(const struct precond_columns *c)
+{
+    spmv_preconditioner *const used = (spmv_preconditioner *)c->m;
+    used->applies = true;
+    const spmv_status st = c->m->columns->run(c->m->self);
+    used->applies = false;
+    return st;
+}
+
+void precond_columns_close(struct precond_columns *c)
+{
+    if (c->m != NULL)
+        c->m->columns->close(c->m->self);
+    c->m = NULL;
+}
+
 spmv_status spmv_preconditioner_describe(const spmv_preconditioner *m, spmv_preconditioner_info *info, size_t size)
 {
     const spmv_status st = result_begin(m != NULL ? m->ctx : NULL, "spmv_preconditioner_describe", info, size);

@@ -184,11 +184,14 @@ __global__ void __launch_bounds__(THREADS) blocks_kernel(int64_t rows, int block
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    step_kernel(bool first, T before, T factor, const T *inverse, const T *residual, T *d, T *z, int64_t n)
+    step_kernel(bool first, T before, T factor, const T *inverse, const T *residual, T *d, T *z, int64_t n, int columns)
 {
     const int64_t stride = (int64_t)gridDim.x * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride) {
-        const T added = factor * (inverse[i] * residual[i]);
+        const int64_t row = columns == 1       ? i
+                            : n <= UINT32_MAX ? (int64_t)((uint32_t)i / (uint32_t)columns)
+                                               : i / columns;
+        const T added = factor * (inverse[row] * residual[i]);
         const T next = first ? added : before * d[i] + added;
         d[i] = next;
         z[i] = first ? next : z[i] + next;
@@ -242,8 +245,11 @@ template <typename T> spmv_status blocks(spmv_context *ctx, const struct precond
 
 template <typename T> spmv_status step(spmv_context *ctx, const struct precond_step *s, int64_t n)
 {
+    const int columns = s->columns > 1 ? s->columns : 1;
+    n *= columns;
     return launch(ctx, "preconditioner chebyshev step", grid_for(n, THREADS), THREADS, step_kernel<T>, s->first,
-                  (T)s->before, (T)s->factor, (const T *)s->inverse, (const T *)s->residual, (T *)s->d, (T *)s->z, n);
+                  (T)s->before, (T)s->factor, (const T *)s->inverse, (const T *)s->residual, (T *)s->d, (T *)s->z, n,
+                  columns);
 }
 
 /* On the device: body(zero), with a 0 of this real type. */

@@ -19,11 +19,34 @@
 
 enum { PRECOND_NAME = 64, PRECOND_SENTENCE = 512, PRECOND_DEGREE = 100 /* the largest degree */ };
 
+/* M of several vectors at once, between open and close: its user writes `in`, calls run, and reads `out`. Both have
+ * element v of row i at i * stride + v, 0 <= v < stride, of the type, in the context's memory. out is M^-1 in / factor;
+ * elements from `columns` on must be 0. divides: the type is narrower than that of M, so in must be near 1: its columns
+ * are divided by powers of two, and those of out multiplied by them. */
+struct precond_columns {
+    const spmv_preconditioner *m;
+    spmv_type type;
+    int columns;
+    int64_t stride;
+    bool divides;
+    double factor;
+    void *in, *out;
+};
+
+/* The functions of a kind that has this. open: m and columns are set. SPMV_ERROR_UNSUPPORTED, without a message: not
+ * now. Plans are kept for the next open. */
+struct precond_columns_class {
+    spmv_status (*open)(void *self, struct precond_columns *c);
+    spmv_status (*run)(void *self);
+    void (*close)(void *self);
+};
+
 struct spmv_preconditioner {
     spmv_context *ctx;
     spmv_type type;
     int64_t rows;
     spmv_status (*apply)(void *self, const void *r, void *z);
+    const struct precond_columns_class *columns; /* NULL: one vector after the other */
     void (*destroy)(void *self);
     spmv_status (*renew)(void *self, const void *values); /* new values; NULL: not supported */
     void *self;
@@ -317,6 +340,15 @@ struct precond_pair {
     int64_t *g_cells, *transposed_cells;
 };
 const struct precond_pair *precond_factors(const spmv_preconditioner *m);
+
+/* The power of two that is not larger than x, at least 2^-1022; 1 for 0 and for numbers that are not finite. */
+double precond_power_of_two(double x);
+
+/* Several vectors at once; see struct precond_columns. close accepts one that was not opened: all bits 0. */
+bool precond_takes_columns(const spmv_preconditioner *m);
+spmv_status precond_columns_open(const spmv_preconditioner *m, int columns, struct precond_columns *c);
+spmv_status precond_columns_run(const struct precond_columns *c);
+void precond_columns_close(struct precond_columns *c);
 
 /* Begin and end a use of M and of the plan that it borrows, in which both keep their values and are
  * not destroyed; NULL is allowed. M is not const in its own file: use counts do not change what it

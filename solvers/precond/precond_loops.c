@@ -25,23 +25,22 @@ void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t 
 
 struct rows_of_step {
     spmv_type type;
-    int64_t n;
+    int64_t n, tile; /* rows, and those of a tile */
     const struct precond_step *step;
 };
 
 static void step_tile(void *state, int64_t tile)
 {
     const struct rows_of_step *s = state;
-    const struct range range = tile_range(tile, s->n);
-    precond_step_loop(s->type, s->step, range.begin, range.end);
+    precond_step_loop(s->type, s->step, tile * s->tile, min_i64(s->n, (tile + 1) * s->tile));
 }
 
 spmv_status precond_smooth_step(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n)
 {
     if (context_on_device(ctx))
         return precond_step_cuda(ctx, type, step, n);
-    struct rows_of_step state = {type, n, step};
-    tiles_each(ctx, tiles_of(n), step_tile, &state);
+    struct rows_of_step state = {type, n, max_i64(1, HOST_TILE / max_i64(1, step->columns)), step};
+    tiles_each(ctx, ceil_divide(n, state.tile), step_tile, &state);
     return SPMV_OK;
 }
 

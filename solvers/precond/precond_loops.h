@@ -22,9 +22,10 @@ void precond_blocks_loop(spmv_type type, const struct precond_blocks *blocks, co
                          int64_t end);
 
 /* d_i = before d_i + factor (inverse_i residual_i), z_i = z_i + d_i; first: d_i = factor (...), z_i
- * = d_i. */
+ * = d_i. columns: vectors of which each row has the elements side by side, and one element of inverse; 0: one. */
 struct precond_step {
     bool first;
+    int columns;
     double before, factor;
     const void *inverse, *residual;
     void *d, *z;
@@ -33,7 +34,7 @@ struct precond_step {
 /* The step for n rows, on any backend. Queued. */
 spmv_status precond_smooth_step(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n);
 
-void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t begin, int64_t end);
+void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t begin, int64_t end); /* rows */
 
 /* The factors of precond_step in step k of the Chebyshev iteration for eigenvalues from lowest to
  * highest, 0 <= k <= degree (Saad 2003, algorithm 12.1). */

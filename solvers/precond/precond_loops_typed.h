@@ -27,7 +27,18 @@ static void TYPED(step)(const struct precond_step *s, int64_t begin, int64_t end
     const T *inverse = s->inverse, *residual = s->residual;
     const T before = (T)s->before, factor = (T)s->factor;
     T *d = s->d, *z = s->z;
-    if (s->first)
+    const int k = s->columns;
+    if (k > 1)
+        for (int64_t i = begin; i < end; i++) {
+            const T *r = residual + i * k, by = inverse[i];
+            T *restrict di = d + i * k, *restrict zi = z + i * k;
+            for (int v = 0; v < k; v++) {
+                const T added = factor * (by * r[v]);
+                di[v] = s->first ? added : before * di[v] + added;
+                zi[v] = s->first ? di[v] : zi[v] + di[v];
+            }
+        }
+    else if (s->first)
         for (int64_t i = begin; i < end; i++)
             z[i] = d[i] = factor * (inverse[i] * residual[i]);
     else

@@ -510,7 +510,7 @@ static void module_is_right(const char *name)
             if (solves(op) || support_has_factors(op))
                 continue;
             assert_true(is_product(op) || op == PEER_SCAN || op == PEER_REDUCE || op == PEER_SORT);
-            assert_int_equal(module->peers[p].probe, 0);
+            assert_int_equal(module->peers[p].flags, 0);
             /* Programs of ranks take long to start: one thread with the first shape only. */
             for (int threads = s > 0 && strcmp(name, "petsc") == 0 ? 3 : 1; threads <= 3; threads += 2)
                 for (int f64 = 0; f64 < 2; f64++) {

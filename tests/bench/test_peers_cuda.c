@@ -104,7 +104,7 @@ static void test_exports(void **unused)
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", p == 0 ? "" : " ", peer->name);
             assert_true(is_of_module(peer->name, rows[m].name));
             assert_true(strlen(peer->settings) > 0);
-            assert_int_equal(peer->probe, strcmp(rows[m].name, "probe") == 0);
+            assert_int_equal((peer->flags & PEER_PROBE) != 0, strcmp(rows[m].name, "probe") == 0);
             assert_non_null(peer->open);
             assert_non_null(peer->run);
             assert_non_null(peer->close);
@@ -360,7 +360,7 @@ static void test_product(struct place *place, const struct peer *peer, spmv_type
             run_and_wait(place, peer, state);
             assert_true(peer->fetch == NULL || peer->fetch(state) == 0);
             assert_int_equal(spmv_download(place->ctx, problem.y, a.y, y_bytes), SPMV_OK);
-            if (peer->probe == 0)
+            if ((peer->flags & PEER_PROBE) == 0)
                 check_product(peer, type, &a);
             if (dot)
                 check_dot(peer, type, &a);

@@ -2,25 +2,30 @@
  * bits of the order of sums that the header states, whatever the strides and the alignment.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <float.h>
 #include <math.h>
 
+#include "core/reals.h"
 #include "tests/support/support.h"
 #include "tests/support/support_slow.h"
-#include "tests/support/support_types.h"
 
-/* Entry value * (a b) in the order of the header. volatile: each operation is rounded to the type. */
+/* Entry value * (a b) in the order of the header, of k elements of a type whose sums are of type T. volatile: each
+ * operation is rounded. Of 16-bit types the last rounding is left to the caller. */
 #define SUMMED(T)                                                                                                      \
-    static T summed_##T(const T *a, const T *b, int k, T value)                                                        \
+    static T summed_##T(spmv_type type, const void *a, const void *b, int k, T value)                                  \
     {                                                                                                                  \
-        volatile T sum[16] = {0}, product;                                                                             \
-        for (int c = 0; c < k; c++) {                                                                                  \
-            product = a[c] * b[c];                                                                                     \
-            sum[c % 16] += product;                                                                                    \
+        const int size = (int)spmv_type_size(type), pack = 16 / size;                                                  \
+        volatile T sum[32] = {0}, product[8];                                                                          \
+        for (int c = 0; c < k; c += pack) {                                                                            \
+            for (int i = 0; i < pack; i++)                                                                             \
+                product[i] = c + i < k ? (T)real_at(type, a, c + i) * (T)real_at(type, b, c + i) : 0;                  \
+            for (int of = pack; of > 1; of /= 2)                                                                       \
+                for (int i = 0; i < of / 2; i++)                                                                       \
+                    product[i] = product[2 * i] + product[2 * i + 1];                                                  \
+            sum[c / pack % 32] += product[0];                                                                          \
         }                                                                                                              \
-        for (int half = 8; half > 0; half /= 2)                                                                        \
-            for (int s = 0; s < half; s++)                                                                             \
-                sum[s] += sum[s + half];                                                                               \
+        for (int of = 32; of > 1; of /= 2)                                                                             \
+            for (int i = 0; i < of / 2; i++)                                                                           \
+                sum[i] = sum[2 * i] + sum[2 * i + 1];                                                                  \
         return value * sum[0];                                                                                         \
     }
 SUMMED(float)
@@ -33,33 +38,48 @@ struct variant {
     int shift; /* elements by which A, B and y are moved from an aligned address */
 };
 
+static const spmv_type tested[] = {SPMV_F32, SPMV_F64, SPMV_BF16, SPMV_F16};
+enum { TESTED = 4 };
+
+static void *random_numbers(spmv_type type, int64_t n, uint64_t seed)
+{
+    void *const values = support_zeros(n + 1, 8);
+    for (int64_t i = 0; i < n; i++)
+        real_set(type, values, i, support_uniform(&seed));
+    return values;
+}
+
 static void check_entry(const struct variant *v, const void *a, const void *b, double value, const void *y, int64_t e)
 {
-    const bool single = v->type == SPMV_F32;
+    const double got = real_at(v->type, y, e);
     if (support_backend != SPMV_BACKEND_REF) {
-        const bool same = single ? ((const float *)y)[e] == summed_float(a, b, v->k, (float)value)
-                                 : ((const double *)y)[e] == summed_double(a, b, v->k, value);
-        if (!same)
-            fail_msg("%s, k %d, shift %d: entry %lld has other bits", single ? "f32" : "f64", v->k, v->shift,
+        const double sum = v->type == SPMV_F64 ? summed_double(v->type, a, b, v->k, value)
+                                               : (double)summed_float(v->type, a, b, v->k, (float)value);
+        char rounded[8];
+        real_set(v->type, rounded, 0, sum);
+        if (got != real_at(v->type, rounded, 0))
+            fail_msg("%s, k %d, shift %d: entry %lld has other bits", spmv_type_name(v->type), v->k, v->shift,
                      (long long)e);
         return;
     }
     long double sum = 0, all = 0;
     for (int c = 0; c < v->k; c++) {
-        const long double product = element(v->type, a, c).re * element(v->type, b, c).re;
+        const long double product = (long double)real_at(v->type, a, c) * (long double)real_at(v->type, b, c);
         sum += product;
         all += fabsl(product);
     }
-    const long double error = element(v->type, y, e).re - sum * (long double)value;
-    assert_true(fabsl(error) <= (single ? FLT_EPSILON : DBL_EPSILON) * all * fabsl((long double)value));
+    const struct real_limits limits = real_limits_of(v->type);
+    const long double error = (long double)got - sum * (long double)value;
+    assert_true(fabsl(error) <=
+                2 * (long double)limits.roundoff * all * fabsl((long double)value) + (long double)limits.subnormal);
 }
 
 static void check(spmv_context *ctx, const spmv_csr *pattern, const struct variant *v)
 {
     const int64_t size = (int64_t)spmv_type_size(v->type), a_stride = v->k + v->a_gap, b_stride = v->k + v->b_gap;
     const int64_t a_n = pattern->rows * a_stride + v->shift, b_n = pattern->cols * b_stride + v->shift;
-    char *const a = random_elements(v->type, a_n, 1), *const b = random_elements(v->type, b_n, 2);
-    void *const val = random_elements(v->type, pattern->nnz, 3), *const y = support_zeros(pattern->nnz + v->shift, 8);
+    char *const a = random_numbers(v->type, a_n, 1), *const b = random_numbers(v->type, b_n, 2);
+    void *const val = random_numbers(v->type, pattern->nnz, 3), *const y = support_zeros(pattern->nnz + v->shift, 8);
     spmv_csr p = *pattern;
     spmv_sddmm_options o;
     spmv_sddmm *s = NULL;
@@ -81,7 +101,7 @@ static void check(spmv_context *ctx, const spmv_csr *pattern, const struct varia
     for (int64_t i = 0; i < p.rows; i++)
         for (int64_t e = ((const int64_t *)p.row_ptr)[i]; e < ((const int64_t *)p.row_ptr)[i + 1]; e++)
             check_entry(v, a + shift + i * a_stride * size, b + shift + p.col[e] * b_stride * size,
-                        v->pattern ? 1 : (double)element(v->type, val, e).re, y, e);
+                        v->pattern ? 1 : real_at(v->type, val, e), y, e);
     support_free_in(ctx, device_a, device_b, device_y);
     support_free(a, b, val, y);
 }
@@ -91,20 +111,21 @@ static void products(void **state)
 {
     spmv_context *const ctx = *state;
     static const char *const specs[] = {"uniform:70,90,12", "powerlaw:200,3,2,150", "longrows:2,100,95"};
-    static const int ks[] = {1, 3, 4, 15, 16, 17, 32, 64, 130};
+    static const int ks[] = {1, 3, 4, 15, 16, 17, 32, 64, 130, 264, 520};
+    enum { KS = sizeof ks / sizeof ks[0] };
     for (int i = 0; i < 3; i++) {
         spmv_matrix *matrix = NULL;
         spmv_csr p;
         assert_ok(ctx, spmv_matrix_generate(ctx, specs[i], SPMV_F64, &matrix));
         spmv_matrix_view(matrix, &p);
-        for (int k = 0; k < 9; k++)
-            for (int t = 0; t < 2; t++)
-                if (!SLOW || (i + k) % 3 == 0 || ks[k] == 17)
+        for (int k = 0; k < KS; k++)
+            for (int t = 0; t < TESTED; t++)
+                if ((!SLOW || (i + k) % 3 == 0 || ks[k] == 17) && (ks[k] < 200 || i == 2) && (t < 2 || (i + k + t) % 2))
                     check(ctx, &p,
-                          &(const struct variant){.type = t == 0 ? SPMV_F32 : SPMV_F64,
+                          &(const struct variant){.type = tested[t],
                                                   .pattern = (i + k) % 2,
                                                   .k = ks[k],
-                                                  .a_gap = k % 3 == 1 ? 4 : 0,
+                                                  .a_gap = k % 3 == 1 ? 8 : 0,
                                                   .b_gap = k % 3 == 2 ? 3 : 0,
                                                   .shift = (i + k + t) % 4 == 3});
         spmv_matrix_destroy(matrix);
@@ -118,16 +139,19 @@ static void check_softmax(const spmv_csr *p, spmv_type type, const void *x, cons
     for (int64_t i = 0; i < p->rows; i++) {
         long double largest = -INFINITY, sum = 0;
         for (int64_t e = row_ptr[i]; e < row_ptr[i + 1]; e++)
-            largest = fmaxl(largest, element(type, x, e).re);
+            largest = fmaxl(largest, (long double)real_at(type, x, e));
         for (int64_t e = row_ptr[i]; e < row_ptr[i + 1]; e++)
-            sum += expl(element(type, x, e).re - largest);
+            sum += expl((long double)real_at(type, x, e) - largest);
         for (int64_t e = row_ptr[i]; e < row_ptr[i + 1]; e++) {
-            const long double expected = expl(element(type, x, e).re - largest) / sum;
-            const long double bound = (long double)(row_ptr[i + 1] - row_ptr[i] + 16) *
-                                          (type == SPMV_F32 ? FLT_EPSILON : DBL_EPSILON) * expected +
-                                      (type == SPMV_F32 ? FLT_MIN : DBL_MIN);
-            if (!(fabsl(element(type, y, e).re - expected) <= bound))
-                fail_msg("softmax, entry %lld: %Lg, expected %Lg", (long long)e, element(type, y, e).re, expected);
+            const struct real_limits sums = real_limits_of(type_of_sums(type)), last = real_limits_of(type);
+            const long double expected = expl((long double)real_at(type, x, e) - largest) / sum;
+            const long double bound =
+                ((long double)(row_ptr[i + 1] - row_ptr[i] + 16) * 2 * (long double)sums.roundoff +
+                 (type_is_half(type) ? (long double)last.roundoff : 0)) *
+                    expected +
+                (long double)last.normal;
+            if (!(fabsl((long double)real_at(type, y, e) - expected) <= bound))
+                fail_msg("softmax, entry %lld: %g, expected %Lg", (long long)e, real_at(type, y, e), expected);
         }
     }
 }
@@ -135,8 +159,8 @@ static void check_softmax(const spmv_csr *p, spmv_type type, const void *x, cons
 static void softmax(void **state)
 {
     spmv_context *const ctx = *state;
-    for (int t = 0; t < 2; t++) {
-        const spmv_type type = t == 0 ? SPMV_F32 : SPMV_F64;
+    for (int t = 0; t < TESTED; t++) {
+        const spmv_type type = tested[t];
         const int64_t size = (int64_t)spmv_type_size(type);
         spmv_matrix *matrix = NULL;
         spmv_csr p;
@@ -145,9 +169,9 @@ static void softmax(void **state)
         assert_ok(ctx, spmv_matrix_generate(ctx, "longrows:2,300,200", SPMV_F64, &matrix));
         spmv_matrix_view(matrix, &p);
         p.val = NULL;
-        void *const x = random_elements(type, p.nnz, 5), *const y = support_zeros(p.nnz, 8),
+        void *const x = random_numbers(type, p.nnz, 5), *const y = support_zeros(p.nnz, 8),
                     *const again = support_zeros(p.nnz, 8);
-        put(type, x, 7, 700, 0); /* whose exponential overflows in f32 */
+        real_set(type, x, 7, 700); /* whose exponential overflows in f32 */
         spmv_sddmm_options_init(&o, sizeof o);
         o.type = type;
         void *const device_x = support_upload(ctx, x, p.nnz * size), *const device_y =

@@ -180,7 +180,8 @@ static bool must_run(const char *rung, const char *precond)
 {
     const bool jacobi = strcmp(precond, "jacobi") == 0 || strcmp(precond, "none") == 0;
     const bool fused = strcmp(rung, "fused") == 0, graph = strcmp(rung, "graph") == 0;
-    return strcmp(rung, "textbook") == 0 || strcmp(rung, "auto") == 0 ||
+    const bool takes_columns = strcmp(precond, "amg") == 0 && support_backend != SPMV_BACKEND_REF;
+    return strcmp(rung, "textbook") == 0 || strcmp(rung, "auto") == 0 || (takes_columns && fused) ||
            (jacobi && ((support_backend == SPMV_BACKEND_OMP && fused) ||
                        (support_backend == SPMV_BACKEND_CUDA && (fused || graph))));
 }
@@ -258,6 +259,107 @@ static void every_kind(void **state)
         assert_true(done >= 12); /* six kinds, by name and by auto */
         release(&s);
     }
+}
+
+/* ------------------------------------------------------------ multigrid of all columns at once */
+
+/* Solves with amg for the columns whose solutions have these numbers; x: the solutions by rows. */
+static void solve_with_amg(spmv_context *ctx, int k, const int *numbers, double *x, spmv_cg_result *results)
+{
+    struct system s = make(ctx, SPMV_F64, SIDE, k);
+    struct own own;
+    spmv_cg_options options = support_cg_options();
+    int amg = 0;
+    while (strcmp(spmv_preconditioner_name(amg), "amg") != 0)
+        amg++;
+    options.precond = make_kind(&s, amg, &own);
+    options.zero_start = 1;
+    for (int v = 0; v < k; v++)
+        make_b(&s, numbers[v], k, v);
+    assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * k)));
+    assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, results, sizeof *results));
+    fetch_x(&s, x);
+    spmv_preconditioner_destroy(options.precond);
+    release(&s);
+}
+
+/* A column keeps its bits when the columns beside it change; on a host also with another number of columns. It stops
+ * on its own. */
+static void neighbours(void **state)
+{
+    enum { FIRST = 5, SECOND = 5, THIRD = 9 };
+    static const int first[FIRST] = {0, 1, 2, 3, 1}, second[SECOND] = {3, 3, 2, 0, 0},
+                     third[THIRD] = {0, 0, 2, 1, 1, 1, 3, 3, 0};
+    spmv_context *ctx = *state;
+    const int64_t n = SIDE * SIDE;
+    double *x = malloc((size_t)(n * THIRD) * sizeof *x), *other = malloc((size_t)(n * THIRD) * sizeof *other);
+    spmv_cg_result r[THIRD], other_r[THIRD];
+    solve_with_amg(ctx, FIRST, first, x, r);
+    for (int i = 0; i < n; i++)
+        for (int v = 0; v < FIRST; v++)
+            assert_true(fabs(x[i * FIRST + v] - solution(i, first[v])) <= 1e-5 * pow(10, first[v]));
+    for (int again = 0; again < 2; again++) {
+        const int k = again == 0 ? SECOND : THIRD;
+        solve_with_amg(ctx, k, again == 0 ? second : third, other, other_r);
+        assert_true(other_r[2].iterations == r[2].iterations || support_backend == SPMV_BACKEND_CUDA);
+        for (int64_t i = 0; i < n && (again == 0 || support_backend != SPMV_BACKEND_CUDA); i++)
+            assert_true(x[i * FIRST + 2] == other[i * k + 2]);
+    }
+    support_free(x, other);
+}
+
+/* More right-hand sides than are solved at once: each has its own result, also one that is 0 and those of the last
+ * batch. New values of the matrix, and a number that is not finite. */
+static void batches(void **state)
+{
+    enum { COLUMNS = 67, ZERO = 3, LAST = COLUMNS - 1, LENGTH = 7 };
+    spmv_context *ctx = *state;
+    struct system s = make(ctx, SPMV_F64, LENGTH, COLUMNS);
+    spmv_solver_options options;
+    spmv_solver_result r[COLUMNS];
+    spmv_solver *solver = NULL;
+    double *x = malloc((size_t)(s.n * COLUMNS) * sizeof *x), *twice = malloc((size_t)s.row_ptr[s.n] * sizeof *twice);
+    void *values = NULL;
+    spmv_preconditioner_options precond;
+    spmv_preconditioner_options_init(&precond, sizeof precond);
+    precond.update_values = 1;
+    spmv_solver_options_init(&options, sizeof options);
+    options.precond_options = &precond;
+    options.precond = "amg";
+    options.solver = "cg";
+    options.vectors = COLUMNS;
+    options.zero_start = 1;
+    assert_ok(ctx, spmv_solver_create(ctx, &s.a, &options, &solver));
+    for (int times = 0; times < 3; times++) {
+        for (int v = 0; v < COLUMNS; v++)
+            make_b(&s, v % 4, COLUMNS, v);
+        for (int64_t i = 0; i < s.n; i++)
+            s.host[i * COLUMNS + ZERO] = 0;
+        if (times == 2)
+            s.host[LAST] = INFINITY;
+        assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * COLUMNS)));
+        const spmv_status st = spmv_solver_solve(solver, s.b, s.x, r, sizeof *r);
+        assert_int_equal(st, times == 2 ? SPMV_ERROR_NOT_FINITE : SPMV_OK);
+        fetch_x(&s, x);
+        for (int v = 0; v < COLUMNS; v++) {
+            assert_int_equal(r[v].status, times == 2 && v == LAST ? SPMV_ERROR_NOT_FINITE : SPMV_OK);
+            assert_true(v == ZERO ? r[v].iterations == 0 : r[v].iterations > 1 || (times == 2 && v == LAST));
+            for (int64_t i = 0; i < s.n && !(times == 2 && v == LAST); i++)
+                assert_true(fabs(x[i * COLUMNS + v] - (v == ZERO ? 0 : solution(i, v % 4) / (times > 0 ? 2 : 1))) <=
+                            1e-5 * pow(10, v % 4));
+        }
+        if (times > 0)
+            continue;
+        for (int32_t e = 0; e < s.row_ptr[s.n]; e++)
+            twice[e] = 2 * ((double *)s.val)[e];
+        values = support_upload(ctx, twice, bytes_of(&s, s.row_ptr[s.n]));
+        assert_ok(ctx, spmv_solver_update_values(solver, values));
+    }
+    spmv_solver_destroy(solver);
+    spmv_free(ctx, values);
+    free(twice);
+    support_free(x);
+    release(&s);
 }
 
 /* ------------------------------------------------------------ different ends */
@@ -1129,7 +1231,8 @@ static void ended_at_the_start(void **state)
 }
 
 SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(ended_at_the_start), with_context(few_steps), with_context(long_row)),
-                      with_context(every_kind), with_context(unlike_columns), with_context(broken_late),
+                      with_context(every_kind), with_context(neighbours), with_context(batches),
+                      with_context(unlike_columns), with_context(broken_late),
                       with_context(steps_taken_back), with_context(limits), cmocka_unit_test(same_bits),
                       with_context(every_width), with_context(mixed_types), with_context(stands_still),
                       with_context(breaks_late), with_context(told), with_context(told_as_one_is),

@@ -27,12 +27,18 @@ int log_of(int64_t n)
     return log;
 }
 
-/* The columns that a lane loads at once: 16 bytes if count, the stride and the address of x are
- * multiples of that, otherwise one column. */
-template <typename T> int pack_for(const spmv_plan *plan, const void *x, int count)
+/* The columns that a lane loads at once if it can: 16 bytes, of 16-bit elements 8, so that 4 columns suffice. */
+template <typename Element> constexpr int most_pack()
 {
-    constexpr int PACK = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
-    const bool whole = count % PACK == 0 && plan->x_stride % PACK == 0 && (uintptr_t)x % 16 == 0;
+    return sizeof(Element) < 4 ? 4 : sizeof(Element) < 16 ? 16 / sizeof(Element) : 1;
+}
+
+/* The columns that a lane loads at once: those if count, the stride and the address of x are multiples of that,
+ * otherwise one column. */
+template <typename Element> int pack_for(const spmv_plan *plan, const void *x, int count)
+{
+    constexpr int PACK = most_pack<Element>();
+    const bool whole = count % PACK == 0 && plan->x_stride % PACK == 0 && (uintptr_t)x % (PACK * sizeof(Element)) == 0;
     return whole ? PACK : 1;
 }
 
@@ -105,7 +111,7 @@ spmv_status cut_long_rows(spmv_plan *plan, columns_state *s)
     if (st == SPMV_OK)
         st = keep(plan, fragments, &s->fragment_table);
     if (st == SPMV_OK)
-        st = plan_alloc(plan, s->fragments * columns::MOST * (int64_t)spmv_type_size(plan->type), &s->sums);
+        st = plan_alloc(plan, s->fragments * columns::MOST * (int64_t)spmv_type_size(plan->sums), &s->sums);
     return st;
 }
 
@@ -128,57 +134,60 @@ struct shape {
     }
 };
 
-template <int PACK, typename T, typename Stored>
-spmv_status run(const spmv_plan *plan, const struct plan_product *p, const columns_state *s, columns::job<T, Stored> j)
+template <int PACK, typename T, typename Stored, typename Element>
+spmv_status run(const spmv_plan *plan, const struct plan_product *p, const columns_state *s,
+                columns::job<T, Stored, Element> j)
 {
     spmv_context *const ctx = plan->ctx;
     const shape lanes(s, j.columns, PACK);
     j.width_log = lanes.width_log;
     j.most_slots_log = lanes.most_slots_log;
     j.slots_log = lanes.slots_log;
-    if constexpr (std::is_arithmetic<T>::value) {
+    if constexpr (std::is_arithmetic<Element>::value) {
         if (p->column_parts != nullptr)
             return launch_early(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
-                                columns::multiply_rows<PACK, columns::dots<T>, T, Stored>, j,
+                                columns::multiply_rows<PACK, columns::dots<T>, T, Stored, Element>, j,
                                 columns::dots<T>{(T *)p->column_parts, p->stop});
     }
     const int fragments_a_block = columns::BLOCK >> (j.width_log + j.most_slots_log);
     spmv_status st = launch(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
-                            columns::multiply_rows<PACK, columns::no_dots, T, Stored>, j, columns::no_dots{});
+                            columns::multiply_rows<PACK, columns::no_dots, T, Stored, Element>, j, columns::no_dots{});
     if (st == SPMV_OK && s->rows > 0)
         st = launch(ctx, "spmv columns fragments", grid_for(s->fragments, fragments_a_block), columns::BLOCK,
-                    columns::multiply_fragments<PACK, T, Stored>, j, (const columns::fragment *)s->fragment_table,
-                    s->fragments, (T *)s->sums);
+                    columns::multiply_fragments<PACK, T, Stored, Element>, j,
+                    (const columns::fragment *)s->fragment_table, s->fragments, (T *)s->sums);
     if (st == SPMV_OK && s->rows > 0)
-        st = launch(ctx, "spmv columns add", grid_for(s->rows, 1), columns::BLOCK, columns::add_fragments<T, Stored>, j,
-                    (const columns::fragments_of_row *)s->row_table, s->rows, (const T *)s->sums);
+        st = launch(ctx, "spmv columns add", grid_for(s->rows, 1), columns::BLOCK,
+                    columns::add_fragments<T, Stored, Element>, j, (const columns::fragments_of_row *)s->row_table,
+                    s->rows, (const T *)s->sums);
     return st;
 }
 
-template <typename T, typename Stored> spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
+template <typename T, typename Stored, typename Element>
+spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const columns_state *const s = (const columns_state *)plan->state;
     const spmv_csr &a = plan->a;
     spmv_status st = SPMV_OK;
     for (int first = 0; first < plan->vectors && st == SPMV_OK; first += columns::MOST) {
-        const columns::job<T, Stored> j = {a.rows,
-                                           a.row_ptr,
-                                           a.row_ptr_bits == 64,
-                                           a.col,
-                                           (const Stored *)a.val,
-                                           (const T *)p->x + first,
-                                           (T *)p->y + first,
-                                           plan->x_stride,
-                                           plan->y_stride,
-                                           std::min(plan->vectors - first, (int)columns::MOST),
-                                           0,
-                                           0,
-                                           0,
-                                           longest_of(s),
-                                           {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
-        if constexpr (sizeof(T) < 16) {
-            if (pack_for<T>(plan, j.x, j.columns) > 1) {
-                st = run<16 / sizeof(T)>(plan, p, s, j);
+        const columns::job<T, Stored, Element> j = {a.rows,
+                                                    a.row_ptr,
+                                                    a.row_ptr_bits == 64,
+                                                    a.col,
+                                                    (const Stored *)a.val,
+                                                    (const Element *)p->x + first,
+                                                    (Element *)p->y + first,
+                                                    plan->x_stride,
+                                                    plan->y_stride,
+                                                    std::min(plan->vectors - first, (int)columns::MOST),
+                                                    0,
+                                                    0,
+                                                    0,
+                                                    longest_of(s),
+                                                    {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
+        if constexpr (most_pack<Element>() > 1) {
+            if (pack_for<Element>(plan, j.x, j.columns) > 1) {
+                st = run<most_pack<Element>()>(plan, p, s, j);
                 continue;
             }
         }
@@ -219,7 +228,8 @@ extern "C" int64_t columns_cuda_parts(const spmv_plan *plan, const void *x)
 {
     const columns_state *const s = (const columns_state *)plan->state;
     const int k = plan->vectors;
-    if (k > columns::MOST || s->rows > 0 || type_is_complex(plan->type) || plan->a.rows != plan->a.cols)
+    if (k > columns::MOST || s->rows > 0 || type_is_complex(plan->type) || type_is_half(plan->type) ||
+        plan->a.rows != plan->a.cols)
         return 0;
     int64_t parts = 0;
     (void)with_types(plan, [&](auto sums, auto) {
@@ -232,8 +242,9 @@ extern "C" int64_t columns_cuda_parts(const spmv_plan *plan, const void *x)
 extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
 {
     return on_device(plan->ctx, [&] {
-        return with_types(
-            plan, [&](auto sums, auto stored) { return apply<decltype(sums), decltype(stored)>(plan, product); });
+        return with_all_types(plan, [&](auto sums, auto stored, auto element) {
+            return apply<decltype(sums), decltype(stored), decltype(element)>(plan, product);
+        });
     });
 }
 

@@ -53,20 +53,16 @@ struct fragments_of_row {
     int64_t row, first, count;
 };
 
-/* N neighbouring columns, loaded at once. */
-template <typename T, int N> struct alignas(sizeof(T) * N) pack {
-    T at[N];
-};
-
-/* The arguments of a launch for `columns` columns of x and y, at most MOST. */
-template <typename T, typename Stored> struct job {
+/* The arguments of a launch for `columns` columns of x and y, at most MOST. T: of sums and scalars; Stored: of
+ * values; Element: of vectors. */
+template <typename T, typename Stored, typename Element> struct job {
     int64_t rows;
     const void *row_ptr;
     bool wide;
     const int32_t *col;
     const Stored *val; /* NULL: a pattern */
-    const T *x;
-    T *y;
+    const Element *x;
+    Element *y;
     int64_t x_stride, y_stride;
     int columns;
     int width_log;      /* log2 of the lanes for the columns */
@@ -101,24 +97,25 @@ template <int PACK> __device__ place place_of(int lane, int width_log, int slots
 }
 
 /* sum[i] += the slot's part of entries begin ... end - 1, in the lane's column i. */
-template <int PACK, typename T, typename Stored>
-__device__ void add_entries(const job<T, Stored> &j, place p, int64_t begin, int64_t end, T *sum)
+template <int PACK, typename T, typename Stored, typename Element>
+__device__ void add_entries(const job<T, Stored, Element> &j, place p, int64_t begin, int64_t end, T *sum)
 {
     if (begin >= end) /* x may be NULL */
         return;
-    const T *const x = j.x + p.column;
+    const Element *const x = j.x + p.column;
 #pragma unroll 4
     for (int64_t k = begin + p.slot; k < end; k += p.slots) {
-        const pack<T, PACK> row = *(const pack<T, PACK> *)(x + (int64_t)j.col[k] * j.x_stride);
+        const row_pack<T, Element, PACK> row =
+            *(const row_pack<T, Element, PACK> *)(x + (int64_t)j.col[k] * j.x_stride);
         if (j.val != nullptr) {
             const T value = T(load_whole(j.val + k));
 #pragma unroll
             for (int i = 0; i < PACK; i++)
-                sum[i] += value * row.at[i];
+                sum[i] = multiply_add<Element>(value, row[i], sum[i]);
         } else {
 #pragma unroll
             for (int i = 0; i < PACK; i++)
-                sum[i] += row.at[i];
+                sum[i] += row[i];
         }
     }
 }
@@ -135,7 +132,8 @@ template <int PACK, typename T> __device__ void add_slots(int width_log, int slo
 
 /* Writes the block's part of x'y for each column. sum: the contributions of a lane of slot 0, 0 in
  * other lanes. Called by all threads. */
-template <int PACK, typename T, typename Stored> __device__ void leave_parts(const job<T, Stored> &j, T *parts, T *sum)
+template <int PACK, typename T, typename Stored, typename Element>
+__device__ void leave_parts(const job<T, Stored, Element> &j, T *parts, T *sum)
 {
     __shared__ T of_warps[BLOCK_WARPS][MOST];
     const int lane = (int)threadIdx.x % warp_lanes, thread = (int)threadIdx.x;
@@ -159,8 +157,8 @@ template <int PACK, typename T, typename Stored> __device__ void leave_parts(con
 }
 
 /* Dots: no_dots, or dots<T> for a square matrix. */
-template <int PACK, typename Dots, typename T, typename Stored>
-__global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots dots)
+template <int PACK, typename Dots, typename T, typename Stored, typename Element>
+__global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored, Element> j, Dots dots)
 {
     constexpr bool DOT = !std::is_same<Dots, no_dots>::value;
     T dot[PACK] = {};
@@ -182,12 +180,12 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
         bool mine = has_columns && row < j.rows;
         const int64_t begin = mine ? j.offset(row) : 0, end = mine ? j.offset(row + 1) : 0;
         T sum[PACK] = {};
-        pack<T, PACK> own = {};
+        row_pack<T, Element, PACK> own = {};
         if (end - begin > j.longest)
             mine = false;
         if constexpr (DOT) {
             if (mine && p.slot == 0) /* loaded while the row is summed */
-                own = *(const pack<T, PACK> *)(j.x + row * j.x_stride + p.column);
+                own = *(const row_pack<T, Element, PACK> *)(j.x + row * j.x_stride + p.column);
         }
         if (mine)
             add_entries<PACK>(j, p, begin, end, sum);
@@ -195,10 +193,10 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
         if (mine && p.slot == 0) {
 #pragma unroll
             for (int i = 0; i < PACK; i++) {
-                T *const y = &j.y[row * j.y_stride + p.column + i];
+                Element *const y = &j.y[row * j.y_stride + p.column + i];
                 j.s.store(sum[i], y);
                 if constexpr (DOT)
-                    dot[i] += own.at[i] * *y;
+                    dot[i] += own[i] * *y;
             }
         }
     }
@@ -207,9 +205,9 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
 }
 
 /* sums[MOST * fragment + column]; one subwarp a fragment. */
-template <int PACK, typename T, typename Stored>
+template <int PACK, typename T, typename Stored, typename Element>
 __global__ void __launch_bounds__(BLOCK)
-    multiply_fragments(job<T, Stored> j, const fragment *fragments, int64_t count, T *sums)
+    multiply_fragments(job<T, Stored, Element> j, const fragment *fragments, int64_t count, T *sums)
 {
     const int lane = (int)threadIdx.x % warp_lanes, subwarp_log = j.width_log + j.most_slots_log;
     const int subwarp = lane >> subwarp_log, subwarps = warp_lanes >> subwarp_log;
@@ -234,9 +232,9 @@ __global__ void __launch_bounds__(BLOCK)
 
 /* y of the long rows from the sums of their fragments. One block a row: threads with the same
  * number modulo MOST have the same column. */
-template <typename T, typename Stored>
+template <typename T, typename Stored, typename Element>
 __global__ void __launch_bounds__(BLOCK)
-    add_fragments(job<T, Stored> j, const fragments_of_row *rows, int64_t count, const T *sums)
+    add_fragments(job<T, Stored, Element> j, const fragments_of_row *rows, int64_t count, const T *sums)
 {
     enum { SLOTS = BLOCK / MOST };
     __shared__ T of_slots[SLOTS][MOST];

@@ -159,7 +159,7 @@ template <typename Offset> spmv_status measure(spmv_plan *plan, padded_state *s)
 spmv_status make_kept(spmv_plan *plan, padded_state *s, bool *lacks_room)
 {
     const tiles::tree_size tree(padded::blocks_for(s->slices));
-    const int64_t size = (int64_t)spmv_type_size(plan->type), places = s->layers * warp_lanes;
+    const int64_t size = (int64_t)spmv_type_size(plan->sums), places = s->layers * warp_lanes;
     const int64_t values = tiles::aligned(places * (int64_t)spmv_type_size(plan->a.type));
     const int64_t codes = tiles::aligned(places * 2), sums = tiles::aligned((tree.sums + 1) * size);
     const int64_t counts = tiles::aligned(tree.counts * (int64_t)sizeof(unsigned));
@@ -178,7 +178,7 @@ spmv_status make_kept(spmv_plan *plan, padded_state *s, bool *lacks_room)
 template <typename Offset> spmv_status fill(const spmv_plan *plan, const padded_state *s, bool with_codes)
 {
     spmv_context *const ctx = plan->ctx;
-    return with_types(plan, [&](auto sums, auto stored) {
+    return with_all_types(plan, [&](auto sums, auto stored, auto) {
         using Stored = decltype(stored);
         if constexpr (!std::is_arithmetic<decltype(sums)>::value)
             return SPMV_ERROR_TYPE; /* the method has no complex types */
@@ -233,7 +233,8 @@ void describe(spmv_plan *plan, const padded_state *s)
                  100.0 * (double)s->retained);
 }
 
-template <typename T, typename Stored> padded::matrix<T, Stored> matrix_of(const spmv_plan *plan)
+template <typename T, typename Stored, typename Element>
+padded::matrix<T, Stored, Element> matrix_of(const spmv_plan *plan)
 {
     const padded_state *const s = state_of(plan);
     const spmv_csr &a = plan->a;
@@ -243,7 +244,7 @@ template <typename T, typename Stored> padded::matrix<T, Stored> matrix_of(const
             s->of.ranges,
             (const uint16_t *)s->code,
             (const Stored *)s->places,
-            (const T *)s->zero,
+            (const Element *)s->zero,
             a.row_ptr,
             a.row_ptr_bits == 64,
             a.col,
@@ -299,16 +300,20 @@ extern "C" spmv_status padded_cuda_update(spmv_plan *plan)
 extern "C" spmv_status padded_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const padded_state *const s = state_of(plan);
-    return with_types(plan, [&](auto sums, auto stored) {
+    return with_all_types(plan, [&](auto sums, auto stored, auto element) {
         using T = decltype(sums);
+        using Stored = decltype(stored);
+        using Element = decltype(element);
         if constexpr (!std::is_arithmetic<T>::value)
             return SPMV_ERROR_TYPE;
         else
-            return tiles::with_store<T>(p, padded::blocks_for(s->slices), s->tree, s->tree_counts, [&](auto store) {
-                return on_device(plan->ctx, [&] {
-                    return padded::run(plan->ctx, matrix_of<T, decltype(stored)>(plan), (const T *)p->x, store);
+            return tiles::with_store<T, Element>(
+                p, padded::blocks_for(s->slices), s->tree, s->tree_counts, [&](auto store) {
+                    return on_device(plan->ctx, [&] {
+                        return padded::run(plan->ctx, matrix_of<T, Stored, Element>(plan), (const Element *)p->x,
+                                           store);
+                    });
                 });
-            });
     });
 }
 

@@ -79,14 +79,15 @@ struct alignas(8) head {
     int32_t begin, base;
 };
 
-template <typename T, typename Stored> struct matrix {
+/* T: of sums; Stored: of values; Element: of vectors. */
+template <typename T, typename Stored, typename Element> struct matrix {
     int64_t rows, slices;
     const head *heads;      /* slices + 1 */
     const uint16_t *ranges; /* RANGES for SHARING slices: (begin - base) / RANGE, ascending, or NO_RANGE */
     /* warp_lanes a layer: a layer alone has one place for each lane, a pair two neighbouring ones */
     const uint16_t *code;
     const Stored *val;
-    const T *zero; /* a 0 */
+    const Element *zero; /* a 0 */
     /* the CSR arrays, for plain slices */
     const void *row_ptr;
     bool wide; /* offsets have 64 bits */
@@ -127,22 +128,22 @@ __device__ void load_batch(const Load &load, const uint32_t *code, const pair<St
 /* The element of x for the code in the low 16 bits of `code`; 0 for an empty place. range: the same
  * without the bits of the place; its higher bits do not matter. begins: of the lane's range, counted
  * from x_from; negative if there is none. */
-template <typename T>
-__device__ T gathered(const T *x_from, const T *zero, int32_t begins, uint32_t range, uint32_t code)
+template <typename Element>
+__device__ Element gathered(const Element *x_from, const Element *zero, int32_t begins, uint32_t range, uint32_t code)
 {
     const int32_t column = __shfl_sync(0xffffffffu, begins, (int)range) | (int32_t)(code & (RANGE - 1));
     return load_gathered(column >= 0 ? x_from + column : zero);
 }
 
 /* A lane's part of the sum of a row of a plain slice. */
-template <typename T, typename Stored>
-__device__ T plain_sum(const matrix<T, Stored> &m, int64_t row, int lane, const T *x)
+template <typename T, typename Stored, typename Element>
+__device__ T plain_sum(const matrix<T, Stored, Element> &m, int64_t row, int lane, const Element *x)
 {
     const int64_t end = row < m.rows ? m.offset(row + 1) : 0;
     T sum = T();
 #pragma unroll 4
     for (int64_t k = row < m.rows ? m.offset(row) + lane : 0; k < end; k += LANES)
-        sum += T(m.csr_val[k]) * load_gathered(x + m.col[k]);
+        sum = multiply_add<Element>(T(m.csr_val[k]), T(load_gathered(x + m.col[k])), sum);
     return sum;
 }
 
@@ -153,9 +154,9 @@ template <typename T, typename Store> constexpr int resident()
     return sizeof(T) == 4 && !Store::HEAVY ? 10 : 8;
 }
 
-template <typename Load, typename T, typename Stored, typename Store>
+template <typename Load, typename T, typename Stored, typename Element, typename Store>
 __global__ void __launch_bounds__(shape::BLOCK, resident<T, Store>())
-    kernel(matrix<T, Stored> m, const T *x, Store store)
+    kernel(matrix<T, Stored, Element> m, const Element *x, Store store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes;
@@ -185,7 +186,7 @@ __global__ void __launch_bounds__(shape::BLOCK, resident<T, Store>())
     batch<Stored> b;
     load_batch(load, code, val, count, &b);
     const int32_t begins = range == NO_RANGE ? INT32_MIN : range * RANGE;
-    const T *const x_from = settled(x + (mine.base != PLAIN ? mine.base : 0));
+    const Element *const x_from = settled(x + (mine.base != PLAIN ? mine.base : 0));
     T sum = T();
 
     await_kernel_before();
@@ -193,9 +194,9 @@ __global__ void __launch_bounds__(shape::BLOCK, resident<T, Store>())
     typename Store::ahead held{};
     if (stores)
         held = store.look_ahead(row);
-    const T first_element = gathered(x_from, m.zero, begins, first_code >> RANGE_BITS, first_code);
+    const Element first_element = gathered(x_from, m.zero, begins, first_code >> RANGE_BITS, first_code);
     for (bool first = true;; first = false) {
-        T element[AT_ONCE][PAIR];
+        Element element[AT_ONCE][PAIR];
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             element[i][0] = gathered(x_from, m.zero, begins, b.code[i] >> RANGE_BITS, b.code[i]);
@@ -204,11 +205,11 @@ __global__ void __launch_bounds__(shape::BLOCK, resident<T, Store>())
         if (stopped) /* checked after the gathers are issued */
             return;
         if (first)
-            sum += T(first_value) * first_element;
+            sum = multiply_add<Element>(T(first_value), T(first_element), sum);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
-            sum += T(b.value[i].first) * element[i][0];
-            sum += T(b.value[i].second) * element[i][1];
+            sum = multiply_add<Element>(T(b.value[i].first), T(element[i][0]), sum);
+            sum = multiply_add<Element>(T(b.value[i].second), T(element[i][1]), sum);
         }
         count -= AT_ONCE;
         if (count <= 0)
@@ -230,14 +231,14 @@ inline int64_t blocks_for(int64_t slices)
     return (slices - 1) / WARPS + 1;
 }
 
-template <typename T, typename Stored, typename Store>
-spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
+template <typename T, typename Stored, typename Element, typename Store>
+spmv_status run(spmv_context *ctx, const matrix<T, Stored, Element> &m, const Element *x, Store store)
 {
     enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x */
     const int blocks = (int)blocks_for(m.slices);
-    return m.retained > 0 ? launch_cached<kernel<loads<caching::RETAINED>, T, Stored, Store>>(
+    return m.retained > 0 ? launch_cached<kernel<loads<caching::RETAINED>, T, Stored, Element, Store>>(
                                 ctx, "spmv padded", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
-                          : launch_cached<kernel<loads<caching::ONCE>, T, Stored, Store>>(
+                          : launch_cached<kernel<loads<caching::ONCE>, T, Stored, Element, Store>>(
                                 ctx, "spmv padded", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store);
 }
 

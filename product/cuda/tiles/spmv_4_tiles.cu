@@ -51,7 +51,7 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
     const int64_t bytes[] = {tiles::aligned((most + 1) * (int64_t)sizeof(tiles::tile)),
                              may_use_ranges ? tiles::aligned(most * tiles::RANGES * (int64_t)sizeof(int32_t)) : 0,
                              tiles::aligned(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
-                             tiles::aligned(tree.sums * (int64_t)spmv_type_size(plan->type)),
+                             tiles::aligned(tree.sums * (int64_t)spmv_type_size(plan->sums)),
                              tiles::aligned(tree.counts * (int64_t)sizeof(unsigned)),
                              tiles::packing_bytes(p.chunks)};
     int64_t all = 0;
@@ -192,6 +192,7 @@ const char *without_table(const spmv_plan *plan, const tiles_state *s)
 {
     return plan->a.val == nullptr || plan->a.nnz == 0 ? "no values"
            : type_is_complex(plan->type)              ? "complex values"
+           : type_is_half(plan->type)                 ? "16-bit values"
            : s->how == LITTLE                         ? "a small matrix"
                                                       : nullptr;
 }
@@ -215,7 +216,7 @@ bool may_have_hubs(const spmv_plan *plan, const tiles_state *s)
 {
     const int64_t x = plan->a.cols * (int64_t)spmv_type_size(plan->type);
     return plan->ranks == nullptr && s->how == USUAL && s->narrow == nullptr && s->coded.memory == nullptr &&
-           plan->compression != SPMV_COMPRESSION_NONE && !type_is_complex(plan->type) &&
+           plan->compression != SPMV_COMPRESSION_NONE && !type_is_complex(plan->type) && !type_is_half(plan->type) &&
            plan->a.nnz >= SPMV_TILES_HUBS_FROM && 2 * x <= ((const cuda_state *)plan->ctx->device)->cache_bytes;
 }
 
@@ -304,13 +305,13 @@ template <typename T> tiles::coded_matrix<T> coded_matrix_of(const spmv_plan *pl
     return m;
 }
 
-template <typename T, typename Stored, typename Store>
-spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
+template <typename T, typename Stored, typename Element, typename Store>
+spmv_status multiply(const spmv_plan *plan, const Element *x, Store store)
 {
     using shapes = tiles::shapes<T>;
     const tiles_state *const s = (const tiles_state *)plan->state;
     const way how = s->how;
-    if constexpr (shapes::usual::MAY_CODE)
+    if constexpr (shapes::usual::MAY_CODE && std::is_same<T, Element>::value)
         if (s->coded.in_use)
             return on_device(plan->ctx, [&] {
                 return tiles::run<typename shapes::usual>(plan->ctx, coded_matrix_of<T>(plan), x, store);
@@ -335,7 +336,7 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         return st;
     tiles_state *const s = (tiles_state *)plan->state;
     if (plan->a.rows > 0)
-        st = with_types(plan, [&](auto sums, auto) {
+        st = with_all_types(plan, [&](auto sums, auto, auto) {
             return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
         });
     plan->longest_row = (int64_t)s->about.longest;
@@ -371,11 +372,13 @@ extern "C" spmv_status tiles_cuda_update(spmv_plan *plan)
 extern "C" spmv_status tiles_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const tiles_state *const state = (const tiles_state *)plan->state;
-    return with_types(plan, [&](auto sums, auto stored) {
+    return with_all_types(plan, [&](auto sums, auto stored, auto element) {
         using T = decltype(sums);
-        return tiles::with_store<T>(
+        using Stored = decltype(stored);
+        using Element = decltype(element);
+        return tiles::with_store<T, Element>(
             p, (int64_t)state->about.packed.tiles, state->tree, state->tree_counts,
-            [&](auto store) { return multiply<T, decltype(stored)>(plan, (const T *)p->x, store); });
+            [&](auto store) { return multiply<T, Stored>(plan, (const Element *)p->x, store); });
     });
 }
 

@@ -153,9 +153,11 @@ struct long_row {
     int32_t fragments, first_node;
 };
 
-/* A plan's matrix. T: of vectors and sums; Stored: of its values. */
+/* A plan's matrix. T: of sums; Stored: of its values. Vectors have elements of type T, or of a 16-bit type
+ * Element. */
 template <typename T, typename Stored> struct matrix {
     using stored = Stored;
+    using sum = T;
     const tile *table; /* tiles + 1 */
     int64_t tiles, nnz;
     /* The low 32 bits of offset i are row_ptr[i * words]. They suffice for distances within a
@@ -190,29 +192,33 @@ enum class values { NONE, PLAIN, CODED };
  * - look_ahead: loads early what the storer needs of a row besides the sum;
  * - operator(): stores a row;
  * - end_tile: after the rows of a tile;
+ * - end_run: in its place after the tiles of a run (plan_ranks.runs);
  * - end_fragment: after a fragment of a long row, by the block's first warp, with the row's first
  *   tile and whether this fragment stored the row.
  * spmv_4_tiles_epilogue.cuh has another storer. */
-template <typename T> struct store_scaled {
+template <typename T, typename Element = T> struct store_scaled {
     enum { HEAVY = false }; /* needs many registers */
     struct ahead {
-        T y;
+        Element y;
     };
     scaling<T> s;
-    T *y;
+    Element *y;
     __device__ ahead look_ahead(int64_t row) const
     {
-        return {s.beta_zero ? T() : load_whole(y + row)};
+        return {s.beta_zero ? Element() : load_whole(y + row)};
     }
     __device__ void operator()(int64_t row, T sum, ahead before) const
     {
-        y[row] = s.value(sum, &before.y);
+        y[row] = Element(s.value(sum, &before.y));
     }
     __device__ bool stopped() const
     {
         return false;
     }
     template <typename Shape> __device__ void end_tile(int64_t, int = 0) const
+    {
+    }
+    template <typename Shape> __device__ void end_run(int64_t, int = 0) const
     {
     }
     __device__ void end_fragment(int64_t, int64_t, bool) const
@@ -442,9 +448,11 @@ template <typename Shape, typename T, typename Store> constexpr int resident()
     return !Store::HEAVY || sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
 }
 
-template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename T, typename Store>
-__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) kernel(Matrix m, const T *x, Store store)
+template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename Element, typename Store>
+__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, typename Matrix::sum, Store>())
+    kernel(Matrix m, const Element *x, Store store)
 {
+    using T = typename Matrix::sum;
     constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
     /* Gathers wait for the columns only if these are loaded first. f32 from the last-level cache: if
      * values come first, 32 registers suffice, and all warps are resident. */
@@ -509,20 +517,21 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     typename Store::ahead held{};
     if (whole_rows && (thread & ((1 << mine.shift) - 1)) == 0 && thread >> mine.shift < rows)
         held = store.look_ahead(mine.row + (thread >> mine.shift));
-    const T *const x_from = is_narrow && !BY_RANGES ? x + mine.base : x;
+    const Element *const x_from = is_narrow && !BY_RANGES ? x + mine.base : x;
     if (BY_RANGES)
         widen<Shape>(begins, is_narrow, column);
-    T product[ITEMS];
+    Element element[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++)
-        product[i] = load_gathered(x_from + column[i]);
+        element[i] = load_gathered(x_from + column[i]);
     if (stopped) /* checked after the gathers are issued */
         return;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
+        T product = T(element[i]);
         if (HELD != values::NONE)
-            product[i] *= T(value[i]);
-        products[i * BLOCK + thread] = product[i];
+            product *= T(value[i]);
+        products[i * BLOCK + thread] = product;
     }
     __syncthreads();
 
@@ -536,15 +545,15 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     }
 }
 
-template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename T, typename Store>
-spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
+template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename Element, typename Store>
+spmv_status run_as(spmv_context *ctx, const Matrix &m, const Element *x, Store store)
 {
-    return launch_cached<kernel<Shape, HELD, BY_RANGES, Load, Matrix, T, Store>>(
+    return launch_cached<kernel<Shape, HELD, BY_RANGES, Load, Matrix, Element, Store>>(
         ctx, "spmv tiles", (int)m.tiles, Shape::BLOCK, Shape::SHARED, m, x, store);
 }
 
-template <typename Shape, values HELD, bool BY_RANGES, typename Matrix, typename T, typename Store>
-spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const T *x, Store store)
+template <typename Shape, values HELD, bool BY_RANGES, typename Matrix, typename Element, typename Store>
+spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const Element *x, Store store)
 {
     if constexpr (Shape::MAY_RETAIN)
         if (m.retained > 0)
@@ -552,16 +561,16 @@ spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const T *x, Stor
     return run_as<Shape, HELD, BY_RANGES, loads<caching::ONCE>>(ctx, m, x, store);
 }
 
-template <typename Shape, bool BY_RANGES, typename T, typename Stored, typename Store>
-spmv_status run_on_columns(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
+template <typename Shape, bool BY_RANGES, typename T, typename Stored, typename Element, typename Store>
+spmv_status run_on_columns(spmv_context *ctx, const matrix<T, Stored> &m, const Element *x, Store store)
 {
     if (m.val == nullptr)
         return run_as<Shape, values::NONE, BY_RANGES, loads<caching::ONCE>>(ctx, m, x, store);
     return run_with_values<Shape, values::PLAIN, BY_RANGES>(ctx, m, x, store);
 }
 
-template <typename Shape, typename T, typename Stored, typename Store>
-spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
+template <typename Shape, typename T, typename Stored, typename Element, typename Store>
+spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const Element *x, Store store)
 {
     if constexpr (Shape::MAY_USE_RANGES)
         if (m.ranges != nullptr)

@@ -620,7 +620,7 @@ inline spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
  * are no long rows. */
 inline spmv_status make_sums(spmv_plan *plan, packed_counts packed, void **sums, void **counts)
 {
-    const int64_t sums_bytes = aligned((int64_t)packed.nodes * (FAN_IN + 1) * (int64_t)spmv_type_size(plan->type));
+    const int64_t sums_bytes = aligned((int64_t)packed.nodes * (FAN_IN + 1) * (int64_t)spmv_type_size(plan->sums));
     const int64_t counts_bytes = ((int64_t)packed.nodes + packed.long_rows) * (int64_t)sizeof(unsigned);
     if (packed.long_rows == 0)
         return SPMV_OK;

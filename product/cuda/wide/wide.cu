@@ -57,8 +57,8 @@ template <int PACK> int lanes_log_for(int columns)
 }
 
 /* Multiplies j.columns columns, PACK at a time. */
-template <int PACK, typename T, typename Stored>
-spmv_status run_with(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored> j)
+template <int PACK, typename T, typename Stored, typename Element>
+spmv_status run_with(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored, Element> j)
 {
     spmv_context *const ctx = plan->ctx;
     j.lanes_log = lanes_log_for<PACK>(j.columns);
@@ -73,24 +73,24 @@ spmv_status run_with(const spmv_plan *plan, const wide_state *s, wide::job<T, St
     const int threads = subwarps << j.lanes_log;
     j.groups = (unsigned)ceil_divide(s->shares.count, (int64_t)subwarps);
     spmv_status st = launch_shaped(ctx, "spmv wide", {(int)(j.groups * blocks), threads, shared(), false},
-                                   wide::multiply<PACK, T, Stored>, j);
+                                   wide::multiply<PACK, T, Stored, Element>, j);
     j.groups = (unsigned)ceil_divide(s->tiles, (int64_t)subwarps);
     if (st == SPMV_OK && s->split && s->tiles > 1)
-        st = launch(ctx, "spmv wide join", (int)(j.groups * blocks), threads, wide::join<PACK, T, Stored>, j);
+        st = launch(ctx, "spmv wide join", (int)(j.groups * blocks), threads, wide::join<PACK, T, Stored, Element>, j);
     return st;
 }
 
 /* Multiplies `columns` columns from column `first` on. Those beyond whole blocks of 512 bytes have a
  * launch of their own, with fewer lanes for each. */
-template <int PACK, typename T, typename Stored>
-spmv_status run(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored> j, int first, int columns)
+template <int PACK, typename T, typename Stored, typename Element>
+spmv_status run(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored, Element> j, int first, int columns)
 {
     constexpr int BLOCK = PACK * warp_lanes;
     spmv_status st = SPMV_OK;
     for (const int end = first + columns; first < end && st == SPMV_OK; first += j.columns) {
         const int left = std::min(end - first, s->columns_at_once);
         j.columns = left > BLOCK ? left / BLOCK * BLOCK : left;
-        wide::job<T, Stored> now = j;
+        wide::job<T, Stored, Element> now = j;
         now.x = j.x + first;
         now.y = j.y + first;
         st = run_with<PACK>(plan, s, now);
@@ -99,34 +99,35 @@ spmv_status run(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored>
 }
 
 /* The columns that a lane loads at once: one if there are not enough for two lanes. */
-template <typename T> int pack_for(const spmv_plan *plan, const struct plan_product *p)
+template <typename Element> int pack_for(const spmv_plan *plan, const struct plan_product *p)
 {
-    constexpr int PACK = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
+    constexpr int PACK = sizeof(Element) < 16 ? 16 / sizeof(Element) : 1;
     const bool whole = plan->x_stride % PACK == 0 && plan->y_stride % PACK == 0 && (uintptr_t)p->x % 16 == 0 &&
                        (uintptr_t)p->y % 16 == 0;
     return whole && plan->vectors >= 2 * PACK ? PACK : 1;
 }
 
-template <typename T, typename Stored> spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
+template <typename T, typename Stored, typename Element>
+spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const wide_state *const s = (const wide_state *)plan->state;
-    const wide::job<T, Stored> j = {s->shares,
-                                    plan->a.col,
-                                    (const Stored *)plan->a.val,
-                                    (const T *)p->x,
-                                    (T *)p->y,
-                                    (uint32_t)(plan->x_stride * (int64_t)sizeof(T)),
-                                    plan->y_stride,
-                                    0,
-                                    0,
-                                    0,
-                                    s->split,
-                                    (T *)s->heads,
-                                    (T *)s->tails,
-                                    {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
-    if constexpr (sizeof(T) < 16) {
-        constexpr int PACK = 16 / sizeof(T);
-        if (pack_for<T>(plan, p) == PACK) {
+    const wide::job<T, Stored, Element> j = {s->shares,
+                                             plan->a.col,
+                                             (const Stored *)plan->a.val,
+                                             (const Element *)p->x,
+                                             (Element *)p->y,
+                                             (uint32_t)(plan->x_stride * (int64_t)sizeof(Element)),
+                                             plan->y_stride,
+                                             0,
+                                             0,
+                                             0,
+                                             s->split,
+                                             (T *)s->heads,
+                                             (T *)s->tails,
+                                             {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
+    if constexpr (sizeof(Element) < 16) {
+        constexpr int PACK = 16 / sizeof(Element);
+        if (pack_for<Element>(plan, p) == PACK) {
             const int packed = plan->vectors / PACK * PACK;
             const spmv_status st = run<PACK>(plan, s, j, 0, packed);
             return st != SPMV_OK ? st : run<1>(plan, s, j, packed, plan->vectors - packed);
@@ -169,7 +170,8 @@ spmv_status make_shares(spmv_plan *plan, wide_state *s)
 /* Memory for the sums of rows that cross tiles. */
 spmv_status make_scratch(spmv_plan *plan, wide_state *s)
 {
-    const int64_t size = (int64_t)spmv_type_size(plan->type), block = 16 * warp_lanes / min_i64(size, 16);
+    const int64_t size = (int64_t)spmv_type_size(plan->sums);
+    const int64_t block = 16 * warp_lanes / min_i64((int64_t)spmv_type_size(plan->type), 16);
     const int64_t at_once = max_i64(SPMV_WIDE_SCRATCH / (2 * s->tiles * size) / block * block, block);
     s->columns_at_once = s->split ? (int)min_i64(at_once, INT32_MAX / 2) : INT32_MAX / 2;
     const int64_t each = s->split ? s->tiles * min_i64(plan->vectors, s->columns_at_once) * size : 0;
@@ -193,8 +195,9 @@ extern "C" spmv_status wide_cuda_prepare(spmv_plan *plan)
 extern "C" spmv_status wide_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
 {
     return on_device(plan->ctx, [&] {
-        return with_types(
-            plan, [&](auto sums, auto stored) { return apply<decltype(sums), decltype(stored)>(plan, product); });
+        return with_all_types(plan, [&](auto sums, auto stored, auto element) {
+            return apply<decltype(sums), decltype(stored), decltype(element)>(plan, product);
+        });
     });
 }
 

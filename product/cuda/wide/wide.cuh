@@ -55,8 +55,8 @@ __device__ inline int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Neighbouring columns, loaded and stored at once. */
-template <typename T, int PACK> struct alignas(sizeof(T) * PACK) pack {
+/* The sums of neighbouring columns. */
+template <typename T, int PACK> struct alignas(sizeof(T) * PACK < 16 ? sizeof(T) * PACK : 16) pack {
     /* Entries whose rows of x are loaded together. */
     static constexpr int GROUP = sizeof(T) * PACK < 16 ? 8 : 4;
 
@@ -69,17 +69,17 @@ template <typename T, int PACK> struct alignas(sizeof(T) * PACK) pack {
             at[i] += other.at[i];
     }
 
-    __device__ void add(T value, const pack &row)
+    template <typename Element> __device__ void add(T value, const row_pack<T, Element, PACK> &row)
     {
 #pragma unroll
         for (int i = 0; i < PACK; i++)
-            at[i] += value * row.at[i];
+            at[i] = multiply_add<Element>(value, row[i], at[i]);
     }
 };
 
-/* Neighbouring entries' columns or values in shared memory, at a multiple of 16 bytes. */
-template <typename Element, int COUNT> struct alignas(16) few {
-    Element at[COUNT];
+/* Neighbouring entries' columns or values in shared memory, at a multiple of 16 bytes, or of their size. */
+template <typename Item, int COUNT> struct alignas(sizeof(Item) * COUNT < 16 ? sizeof(Item) * COUNT : 16) few {
+    Item at[COUNT];
 };
 
 /* Where a share begins: in this row, at this entry. */
@@ -149,13 +149,13 @@ __global__ void __launch_bounds__(MOST_THREADS)
     }
 }
 
-/* A launch for `columns` columns of x and y. */
-template <typename T, typename Stored> struct job {
+/* A launch for `columns` columns of x and y. T: of sums and scalars; Stored: of values; Element: of vectors. */
+template <typename T, typename Stored, typename Element> struct job {
     shares p;
     const int32_t *col;
     const Stored *val; /* NULL: a pattern */
-    const T *x;
-    T *y;
+    const Element *x;
+    Element *y;
     uint32_t x_row_bytes; /* from a row of x to the next */
     int64_t y_stride;
     int columns;
@@ -181,27 +181,32 @@ struct place {
     }
 };
 
-/* Stores a row of y. part: stores a part of its sum elsewhere, not scaled. */
-template <typename T, typename Stored, int PACK>
-__device__ void store_row(const job<T, Stored> &j, const pack<T, PACK> &sum, pack<T, PACK> *to, bool part = false)
+/* Stores a row of y. */
+template <typename T, typename Stored, typename Element, int PACK>
+__device__ void store_row(const job<T, Stored, Element> &j, const pack<T, PACK> &sum, Element *y)
 {
-    pack<T, PACK> out = sum;
-    if (!part) {
+    row_pack<T, Element, PACK> *const to = (row_pack<T, Element, PACK> *)y;
+    pack<T, PACK> out;
+#pragma unroll
+    for (int i = 0; i < PACK; i++)
+        out.at[i] = j.s.alpha * sum.at[i];
+    if (!j.s.beta_zero) {
+        const row_pack<T, Element, PACK> before = *to;
 #pragma unroll
         for (int i = 0; i < PACK; i++)
-            out.at[i] = j.s.alpha * sum.at[i];
-        if (!j.s.beta_zero)
-            out.add(j.s.beta, *to);
+            out.at[i] += j.s.beta * before[i];
     }
-    *to = out;
+    row_pack<T, Element, PACK> stored;
+    stored.set(out.at);
+    *to = stored;
 }
 
 /* The entries of a block and the ends of its rows in shared memory. Entries are counted from `first` on,
  * rows from the block's first. */
 template <typename Stored, int GROUP> struct staged {
     int64_t first;
-    Stored *values;
     int32_t *places;
+    Stored *values;
     int *ends; /* INT_MAX: of a row that goes on after the block */
 
     /* Bytes for so many items: the first and the last group may have other entries. */
@@ -211,15 +216,15 @@ template <typename Stored, int GROUP> struct staged {
     }
 
     /* Loads everything between two places. Called by all threads; a barrier must follow. */
-    template <typename T>
-    __device__ staged(const job<T, Stored> &j, place_in_matrix from, place_in_matrix to, void *memory)
-        : first(from.entry / GROUP * GROUP), values((Stored *)memory)
+    template <typename T, typename Element>
+    __device__ staged(const job<T, Stored, Element> &j, place_in_matrix from, place_in_matrix to, void *memory)
+        : first(from.entry / GROUP * GROUP), places((int32_t *)memory)
     {
         enum { EACH = 4 }; /* loads of a thread at once */
         const int entries = (int)(to.entry - first), rows = (int)(to.row - from.row), threads = (int)blockDim.x;
         const int room = (entries + GROUP - 1) / GROUP * GROUP;
-        places = (int32_t *)(values + room);
-        ends = places + room;
+        values = (Stored *)(places + room);
+        ends = (int *)(values + room);
         for (int e = (int)threadIdx.x; e < entries; e += EACH * threads) {
             int32_t col[EACH];
             Stored val[EACH];
@@ -244,9 +249,9 @@ template <typename Stored, int GROUP> struct staged {
 };
 
 /* Stores the rows that cross shares, from the sums of the shares of a tile. */
-template <int PACK, typename T, typename Stored>
-__device__ void finish_rows(const job<T, Stored> &j, const place &at, place_in_matrix begin, place_in_matrix end,
-                            const pack<T, PACK> *heads, const pack<T, PACK> *tails)
+template <int PACK, typename T, typename Stored, typename Element>
+__device__ void finish_rows(const job<T, Stored, Element> &j, const place &at, place_in_matrix begin,
+                            place_in_matrix end, const pack<T, PACK> *heads, const pack<T, PACK> *tails)
 {
     const shares &p = j.p;
     const int64_t share = at.unit, tile = share / TILE, tile_first = tile * TILE;
@@ -268,7 +273,7 @@ __device__ void finish_rows(const job<T, Stored> &j, const place &at, place_in_m
         const int64_t from = p.share_of(begin.row);
         const pack<T, PACK> sum = through(larger(from, tile_first), heads[threadIdx.x]);
         if (from >= tile_first)
-            store_row(j, sum, (pack<T, PACK> *)(j.y + begin.row * j.y_stride + column));
+            store_row(j, sum, j.y + begin.row * j.y_stride + column);
         else
             *(pack<T, PACK> *)(j.heads + tile * j.columns + column) = sum;
     }
@@ -282,8 +287,8 @@ template <typename T, int PACK> int sums_bytes(int threads)
     return 2 * threads * (int)sizeof(pack<T, PACK>);
 }
 
-template <int PACK, typename T, typename Stored>
-__global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored> j)
+template <int PACK, typename T, typename Stored, typename Element>
+__global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored, Element> j)
 {
     SPMV_DYNAMIC_SHARED(shared);
     constexpr int GROUP = pack<T, PACK>::GROUP;
@@ -301,13 +306,15 @@ __global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored
     /* Entries are counted from the first of the share. */
     const int begin = (int)(share.entry - here.first), count = (int)(share_end.entry - share.entry);
     const char *const x = settled((const char *)(j.x + (mine ? at.column : 0)));
-    T *y = j.y + share.row * j.y_stride + at.column;
+    Element *y = j.y + share.row * j.y_stride + at.column;
     const int *ends = here.ends + (share.row - block.row), *const last = here.ends + (share_end.row - block.row);
     int row_end = *ends - begin;
     pack<T, PACK> sum = {};
     const auto end_row = [&] {
-        if (mine)
-            store_row(j, sum, open ? heads + threadIdx.x : (pack<T, PACK> *)y, open);
+        if (mine && open)
+            heads[threadIdx.x] = sum;
+        else if (mine)
+            store_row(j, sum, y);
         open = false;
         sum = {};
         y += j.y_stride;
@@ -315,11 +322,12 @@ __global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored
     };
     for (int e = -(begin % GROUP); e < count; e += GROUP) {
         const few<int32_t, GROUP> cols = *(const few<int32_t, GROUP> *)(here.places + begin + e);
-        pack<T, PACK> rows[GROUP];
+        row_pack<T, Element, PACK> rows[GROUP];
 #pragma unroll
         for (int u = 0; u < GROUP; u++)
             if ((unsigned)(e + u) < (unsigned)count)
-                rows[u] = *(const pack<T, PACK> *)in_global(x + (uint64_t)(uint32_t)cols.at[u] * j.x_row_bytes);
+                rows[u] =
+                    *(const row_pack<T, Element, PACK> *)in_global(x + (uint64_t)(uint32_t)cols.at[u] * j.x_row_bytes);
         const few<Stored, GROUP> values = *(const few<Stored, GROUP> *)(here.values + begin + e);
         if (e >= 0 && e + GROUP <= (row_end < count ? row_end : count)) {
 #pragma unroll
@@ -348,7 +356,8 @@ __global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored
 
 /* y of the rows that cross tiles: a subwarp has the row that ends in its tile. A row of many tiles is
  * for the whole block. */
-template <int PACK, typename T, typename Stored> __global__ void __launch_bounds__(MOST_THREADS) join(job<T, Stored> j)
+template <int PACK, typename T, typename Stored, typename Element>
+__global__ void __launch_bounds__(MOST_THREADS) join(job<T, Stored, Element> j)
 {
     __shared__ pack<T, PACK> sums[MOST_THREADS];
     __shared__ int64_t from_tile[MOST_SUBWARPS];
@@ -372,7 +381,7 @@ template <int PACK, typename T, typename Stored> __global__ void __launch_bounds
     };
     const auto finish = [&](pack<T, PACK> sum, int64_t of_tile, int64_t of_row) {
         sum.add(*(const pack<T, PACK> *)(j.heads + of_tile * j.columns + column));
-        store_row(j, sum, (pack<T, PACK> *)(j.y + of_row * j.y_stride + column));
+        store_row(j, sum, j.y + of_row * j.y_stride + column);
     };
     if ((threadIdx.x & (unsigned)(at.lanes - 1)) == 0)
         from_tile[at.subwarp] = from;

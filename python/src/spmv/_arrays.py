@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from . import _core
-from ._context import CODES, FLOATING, Context
+from ._context import BFLOAT16, CODES, FLOATING, HALVES, Context, type_name, type_of
 
 HOST, PINNED, CUDA, MANAGED = 1, 3, 2, 13  # DLPack's device types
 DEFAULT_STREAM = 1  # cudaStreamLegacy, which a pointer of 0 would mean
@@ -105,7 +105,7 @@ def _of_torch(array: Any, name: str) -> View:
     if array.device.type not in ("cpu", "cuda"):
         raise TypeError(f"{name} is on the device {array.device}; spmv uses cpu and cuda")
     try:
-        dtype = np.dtype(str(array.dtype).removeprefix("torch."))
+        dtype = type_of(array.dtype)
     except TypeError:
         raise TypeError(
             f"{name} has the type {array.dtype}, which spmv does not have: {', '.join(map(str, CODES))}"
@@ -156,6 +156,7 @@ def _device_of_pointer() -> int:
 
 
 _CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+BFLOAT = 4  # DLPack's code of bfloat16
 
 
 def _of_dlpack(array: Any, kind: str, name: str, context: Context | None) -> View:
@@ -170,11 +171,11 @@ def _of_dlpack(array: Any, kind: str, name: str, context: Context | None) -> Vie
     else:
         raise TypeError(f"{name} is on a device that spmv does not use (DLPack type {device_type})")
     keep, address, shape, strides, code, bits, _, number = _core.dlpack_import(capsule)
-    letter = _CODES.get(code)
+    letter = "bfloat" if (code, bits) == (BFLOAT, 16) else _CODES.get(code)
     if letter is None:
         named = getattr(array, "dtype", f"with the DLPack code {code}")
         raise TypeError(f"{name} has the type {named}, which spmv does not have: {', '.join(map(str, CODES))}")
-    dtype = np.dtype("bool") if letter == "b" else np.dtype(f"{letter}{bits // 8}")
+    dtype = BFLOAT16 if letter == "bfloat" else np.dtype("bool" if letter == "b" else f"{letter}{bits // 8}")
     in_bytes = None if strides is None else [s * dtype.itemsize for s in strides]
     contiguous = _in_c_order(shape, in_bytes, dtype.itemsize)
     device = "cpu" if device_type in (HOST, PINNED) else f"cuda:{number}"
@@ -240,6 +241,8 @@ def as_numpy(v: View) -> np.ndarray:
     """The NumPy array of a view in host memory, without a copy."""
     if isinstance(v.array, np.ndarray):
         return v.array
+    if v.kind == "torch" and v.dtype == BFLOAT16:
+        return v.array.view(sys.modules["torch"].int16).numpy().view(BFLOAT16)
     if v.kind == "torch":
         return v.array.resolve_conj().resolve_neg().numpy()
     if v.size == 0:
@@ -298,7 +301,7 @@ class Memory:
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
         self.context.wait()
-        code = {"i": 0, "u": 1, "f": 2, "c": 5}[self.dtype.kind]
+        code = BFLOAT if self.dtype == BFLOAT16 else {"i": 0, "u": 1, "f": 2, "c": 5}[self.dtype.kind]
         columns = self.shape[1] if len(self.shape) == 2 else 0
         bits = 8 * self.dtype.itemsize
         device = self.__dlpack_device__()
@@ -369,7 +372,7 @@ class _DirectTorch:
 
     def __init__(self, torch: Any) -> None:
         self.strided = torch.strided
-        self.types = {dtype: getattr(torch, dtype.name) for dtype in FLOATING}
+        self.types = {dtype: getattr(torch, type_name(dtype)) for dtype in (*FLOATING, *HALVES)}
         # torch.cuda.current_stream() makes an object, which takes longer than a small product
         raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         self.raw = raw or (lambda number: torch.cuda.current_stream(number).cuda_stream)
@@ -429,7 +432,7 @@ def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context,
             return view(cupy.empty(shape, dtype, order), "out")
     if like.kind == "torch":
         torch = sys.modules["torch"]
-        made = torch.empty(shape[::-1] if columns else shape, dtype=getattr(torch, dtype.name), device=like.array.device)
+        made = torch.empty(shape[::-1] if columns else shape, dtype=getattr(torch, type_name(dtype)), device=like.array.device)
         return view(made.T if columns else made, "out")
     if like.kind == "jax":
         return Memory(context, shape, dtype).view()
@@ -555,7 +558,9 @@ def taken(array: Any, name: str, dtype: np.dtype, context: Context, columns: boo
     v = given
     if v.dtype != dtype:
         if not (np.can_cast(v.dtype, dtype, "safe") and v.dtype.kind in "biufc"):
-            raise TypeError(f"{name} has the type {v.dtype}, {dtype} is needed: convert it, or choose dtype=")
+            raise TypeError(
+                f"{name} has the type {type_name(v.dtype)}, {type_name(dtype)} is needed: convert it, or choose dtype="
+            )
         v = _converted(v, dtype, name)
     if not v.contiguous and not (columns and by_columns(v)):
         v = _converted(v, dtype, name)

@@ -99,3 +99,29 @@ CODES: dict[np.dtype[Any], int] = {
 }
 DTYPES = {code: dtype for dtype, code in CODES.items()}
 FLOATING = tuple(d for d in CODES if d.kind in "fc")
+
+
+def _bfloat16() -> np.dtype[Any]:
+    """The type of ml_dtypes; without that package a stand-in, since NumPy has none. It is then one of tensors."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return np.dtype([("bfloat16", np.uint16)])
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+# 16-bit types, which products with vectors and sampled products have, and nothing else.
+BFLOAT16 = _bfloat16()
+HALVES = {BFLOAT16: _core.TYPES["bf16"], np.dtype("float16"): _core.TYPES["f16"]}
+ALL_CODES = {**CODES, **HALVES}
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """The name of an element type, also in PyTorch."""
+    return "bfloat16" if dtype == BFLOAT16 else dtype.name
+
+
+def type_of(name: Any) -> np.dtype[Any]:
+    """An element type by what NumPy, PyTorch or JAX call it."""
+    text = str(name).removeprefix("torch.")
+    return BFLOAT16 if text == "bfloat16" else np.dtype(text if text != str(name) else name)

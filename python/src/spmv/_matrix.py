@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import View, as_numpy, copied, view, warn_rounded
-from ._context import CODES, DTYPES, FLOATING, Context
+from ._context import ALL_CODES, DTYPES, FLOATING, HALVES, Context, type_name, type_of
 
 CONTEXT_MEMORY, HOST_MEMORY = 0, 1
 
@@ -72,17 +72,25 @@ class Taken:
             8 * self.indptr.dtype.itemsize,
             self.indices.address,
             self.data.address if self.nnz else 0,
-            CODES[self.data.dtype],
+            ALL_CODES[self.data.dtype],
             memory,
         )
 
 
-def value_type(dtype: np.dtype, wanted: Any = None) -> tuple[np.dtype, np.dtype]:
-    """The types of the values and of x and y, for values of dtype and the argument dtype."""
+def value_type(dtype: np.dtype, wanted: Any = None, halves: bool = False) -> tuple[np.dtype, np.dtype]:
+    """The types of the values and of x and y, for values of dtype and the argument dtype.
+
+    halves: 16-bit types are possible; otherwise float16 becomes float32.
+    """
+    possible = (*FLOATING, *HALVES) if halves else FLOATING
     if wanted is not None:
-        wanted = np.dtype(wanted)
-        if wanted not in FLOATING:
-            raise TypeError(f"no products in the type {wanted}, only in {', '.join(map(str, FLOATING))}")
+        wanted = type_of(wanted)
+        if wanted not in possible:
+            raise TypeError(f"no products in the type {type_name(wanted)}, only in {', '.join(map(type_name, possible))}")
+    if dtype in HALVES and wanted in (None, dtype) and halves:
+        return dtype, dtype
+    if dtype in HALVES and wanted in HALVES:
+        raise TypeError(f"values of the type {type_name(dtype)}, not {type_name(wanted)}: convert them")
     if dtype in FLOATING:
         stored = dtype
     elif dtype.kind in "biu":
@@ -90,7 +98,7 @@ def value_type(dtype: np.dtype, wanted: Any = None) -> tuple[np.dtype, np.dtype]
     elif dtype == np.float16:
         stored = np.dtype("float32")
     else:
-        raise TypeError(f"the matrix has the type {dtype}; spmv has {', '.join(map(str, FLOATING))}")
+        raise TypeError(f"the matrix has the type {type_name(dtype)}; spmv has {', '.join(map(type_name, possible))}")
     if wanted is None or wanted == stored:
         return stored, stored
     if stored == np.float32 and wanted == np.float64:
@@ -106,7 +114,7 @@ def _as_type(v: View, dtype: np.dtype, name: str) -> View:
     if v.kind == "cupy":
         return view(sys.modules["cupy"].ascontiguousarray(v.array, dtype), name)
     if v.kind == "torch":
-        return view(v.array.to(getattr(sys.modules["torch"], dtype.name)).contiguous(), name)
+        return view(v.array.to(getattr(sys.modules["torch"], type_name(dtype))).contiguous(), name)
     if v.on_host:
         given = as_numpy(v)
         made = np.ascontiguousarray(given, dtype)
@@ -172,13 +180,13 @@ def _index_range(context: Context, index: View, limit: int, n: int) -> None:
 
 
 def take(
-    A: Any, context_for: Any, shape: Any = None, wanted: Any = None, copy: bool = False
+    A: Any, context_for: Any, shape: Any = None, wanted: Any = None, copy: bool = False, halves: bool = False
 ) -> tuple[Taken, np.dtype, Context]:
     """The matrix, the type of x and y, and the context for it.
 
     context_for(device) gives the context for arrays on that device. Everything that the library
     does not check itself is checked here, so no matrix makes it read outside of the arrays. With
-    copy, none of the arrays is the caller's, and the copies are what is checked.
+    copy, none of the arrays is the caller's, and the copies are what is checked. halves: 16-bit types are possible.
     """
     data, indices, indptr, shape, kind = arrays_of(A, shape)
     shape = _sizes(shape)
@@ -197,7 +205,7 @@ def take(
     for v, name in ((indices, "indices"), (indptr, "indptr")):
         if v.dtype.kind not in "iu":
             raise TypeError(f"{name} has the type {v.dtype}; integers are needed")
-    stored, vectors = value_type(values.dtype, wanted)
+    stored, vectors = value_type(values.dtype, wanted, halves)
     values = _as_type(values, stored, "data")
     if indptr.dtype not in (np.int32, np.int64) or not indptr.contiguous:
         indptr = _as_type(indptr, np.dtype("int64"), "indptr")
@@ -236,7 +244,10 @@ def take(
     taken.nnz = nnz
     if values.on_host:
         checker = context
-        _core.matrix_check(checker._handle, taken.tuple(HOST_MEMORY))
+        parts = list(taken.tuple(HOST_MEMORY))
+        if stored in HALVES:
+            parts[6] = 0  # the check is of the pattern
+        _core.matrix_check(checker._handle, tuple(parts))
     return taken, vectors, context
 
 

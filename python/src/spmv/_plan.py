@@ -24,7 +24,7 @@ from ._arrays import (
     view,
     whole,
 )
-from ._context import CODES, Context, context_of
+from ._context import ALL_CODES, Context, context_of, type_name
 from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take, transposed
 from ._numbers import numbered
 
@@ -80,7 +80,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         the matrix, which must not change (``update_values`` replaces the values). 64-bit column
         indices are copied to 32 bits.
     dtype : numpy.dtype, optional
-        The type of x, y and the sums: float64, float32, complex128 or complex64. Default: that of
+        The type of x, y and the sums: float64, float32, complex128 or complex64; float16 or bfloat16 for a matrix
+        of this type, with sums in float32. Default: that of
         the matrix, float64 for integers. With float64, a float32 matrix stays in float32.
     transpose : bool or str, optional
         True or ``"T"``: products with the transpose, ``"H"`` with its conjugate.
@@ -126,7 +127,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         if transpose not in _OPERATIONS:
             raise ValueError(f'transpose is {transpose!r}, not True, False, "N", "T" or "H"')
         vectors = whole(vectors, "vectors", 1)
-        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
+        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype, copy, True)
         self._open(matrix, vector_type, context, _OPERATIONS[transpose], vectors, method, copy, None, _ROWS)
 
     @classmethod
@@ -178,7 +179,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             tuple(parts),
             self._operation,
             None if self._method == "auto" else str(self._method),
-            CODES[self._dtype],
+            ALL_CODES[self._dtype],
             self._vectors,
             int(self._updates and m.nnz > 0),
             -1,
@@ -465,7 +466,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
     def __repr__(self) -> str:
         about = self.describe()
         return (
-            f"<spmv.Plan: {about['rows']} x {about['cols']}, {about['nnz']} entries, {self._dtype}, "
+            f"<spmv.Plan: {about['rows']} x {about['cols']}, {about['nnz']} entries, {type_name(self._dtype)}, "
             f"method {about['method']} on {self._context.device}>"
         )
 

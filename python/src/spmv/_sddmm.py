@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import View, check_out, empty, finished, on_device, overlap, taken, view, whole
-from ._context import CODES, Context, context_of
+from ._context import ALL_CODES, HALVES, Context, context_of, type_name, type_of
 from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, take
 from ._plan import _writable
 
@@ -57,12 +57,16 @@ class SDDMM:
         shape: tuple[int, int] | None = None,
     ) -> None:
         self._vectors = whole(vectors, "vectors", 1)
-        matrix, _, context = take(P, lambda where: context_of(device, where), shape)
-        self._dtype = np.dtype(dtype if dtype is not None else matrix.data.dtype)
-        if self._dtype.kind != "f" or self._dtype.itemsize not in (4, 8):
-            raise TypeError(f"sampled products are in float64 and float32, not in {self._dtype}")
+        matrix, _, context = take(P, lambda where: context_of(device, where), shape, halves=True)
+        self._dtype = type_of(dtype if dtype is not None else matrix.data.dtype)
+        if self._dtype not in HALVES and (self._dtype.kind != "f" or self._dtype.itemsize not in (4, 8)):
+            raise TypeError(
+                f"sampled products are in float64, float32, bfloat16 and float16, not in {type_name(self._dtype)}"
+            )
         if values and self._dtype != matrix.data.dtype:
-            raise TypeError(f"P has values of the type {matrix.data.dtype}, not of {self._dtype}: convert them")
+            raise TypeError(
+                f"P has values of the type {type_name(matrix.data.dtype)}, not of {type_name(self._dtype)}: convert them"
+            )
         self._context = context
         self.shape, self.nnz = matrix.shape, matrix.nnz
         borrow = matrix.device == ("cpu" if not context.is_cuda else context.device)
@@ -72,7 +76,7 @@ class SDDMM:
         if not values:
             parts[6] = 0
         self._handle = _core.sddmm(
-            context._handle, tuple(parts), CODES[self._dtype], self._vectors, matrix.keep if borrow else None
+            context._handle, tuple(parts), ALL_CODES[self._dtype], self._vectors, matrix.keep if borrow else None
         )
 
     @property
