@@ -124,6 +124,20 @@ def test_plans(dtype):
         close(jax.jit(lambda x: plan @ x)(x.astype("float32")), matrix @ x.astype("float32"))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_types(dtype):
+    P, A = problem()
+    v, x = normal(P.nnz).astype(dtype), normal(COLS, 3).astype(dtype)
+
+    def size(v, x):
+        return sj.spmm(P, v, x).astype("float32").sum()
+
+    ours, exact = (jax.jit(jax.grad(size, (0, 1)))(*a) for a in ((v, x), (v.astype("float32"), x.astype("float32"))))
+    for a, b in zip(ours, exact):
+        assert a.dtype == dtype
+        close(a.astype("float32"), b, 0.05)
+
+
 def test_empty():
     P = spmv.Pattern((np.empty(0), np.empty(0, "int32"), np.zeros(4, "int32")), shape=(3, 5), device=DEVICE)
     v = jnp.zeros(0)

@@ -207,6 +207,24 @@ def test_func(problem):
     close(map_(lambda x: st.sddmm(P, q, x))(x), torch.stack([st.sddmm(P, q, one) for one in x]))
 
 
+@pytest.mark.parametrize("dtype, unit", [(torch.bfloat16, 2**-8), (torch.float16, 2**-11)])
+def test_half_types(problem, dtype, unit):
+    """Sums are in float32 and rounded once: beside float64."""
+    P, A, device = problem
+
+    def results(v, x, q):
+        v, x, q = (t.detach().requires_grad_() for t in (v, x, q))
+        y, w = st.spmm(P, v, x), st.softmax(P, st.sddmm(P, q, x))
+        return y, w, *torch.autograd.grad(y, (v, x), torch.ones_like(y)), *torch.autograd.grad(w, (q,), v.detach())
+
+    given = [normal(*shape, device=device).to(dtype) for shape in ((P.nnz,), (COLS, 5), (ROWS, 5))]
+    for ours, exact in zip(results(*given), results(*(t.double() for t in given))):
+        assert ours.dtype == dtype
+        torch.testing.assert_close(ours.double(), exact, rtol=8 * unit, atol=8 * unit)
+    plan, x = spmv.Plan(sparse(A.astype("float32"), device).to(dtype)), given[1].requires_grad_()
+    assert torch.autograd.grad((plan @ x).sum(), x)[0].dtype == dtype
+
+
 def test_types_under_autocast(problem):
     P, _, device = problem
     v, x = normal(P.nnz, device=device, dtype=torch.float32), normal(COLS, 3, device=device, dtype=torch.float32)

@@ -255,7 +255,7 @@ def transposed(context: Context, matrix: Taken, values: View) -> Taken:
     """The transpose of the matrix with these values, in the same memory."""
     on_host = matrix.device == "cpu"
     parts = list(matrix.tuple(HOST_MEMORY if on_host else CONTEXT_MEMORY))
-    parts[6], parts[7] = values.address if matrix.nnz else 0, CODES[values.dtype]
+    parts[6], parts[7] = values.address if matrix.nnz else 0, ALL_CODES[values.dtype]
     handle = _core.matrix_transpose(context._handle, tuple(parts))
     rows, cols, nnz, row_ptr, bits, col, val, code, _ = _core.matrix_view(handle)
 

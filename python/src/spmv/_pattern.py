@@ -12,12 +12,13 @@ import numpy as np
 
 from . import _core
 from ._arrays import Memory, View, kept, on_device, view
-from ._context import CODES, Context, context_of
+from ._context import ALL_CODES, HALVES, Context, context_of
 from ._matrix import CONTEXT_MEMORY, Taken, take, transposed
 from ._numbers import numbered
 from ._plan import Plan
 
-TYPES = (np.dtype("float32"), np.dtype("float64"))
+TYPES: tuple[np.dtype[Any], ...] = (np.dtype("float32"), np.dtype("float64"), *HALVES)
+TYPE_NAMES = "float32, float64, bfloat16 or float16"
 
 
 class _Side:
@@ -31,7 +32,7 @@ class _Side:
 
     def parts(self, values: int, dtype: np.dtype) -> tuple[int, ...]:
         parts = list(self.matrix.tuple(CONTEXT_MEMORY))
-        parts[6], parts[7] = values, CODES[dtype]
+        parts[6], parts[7] = values, ALL_CODES[dtype]
         return tuple(parts)
 
     @property
@@ -73,7 +74,7 @@ class Pattern:
         if isinstance(A, Plan):
             matrix, context = A._matrix, A._context
         else:
-            matrix, _, context = take(A, lambda where: context_of(device, where), shape, copy=copy)
+            matrix, _, context = take(A, lambda where: context_of(device, where), shape, copy=copy, halves=True)
         self._context = context
         self.shape, self.nnz = matrix.shape, matrix.nnz
         indices, indptr = (on_device(v, "A", context) for v in (matrix.indices, matrix.indptr))
@@ -134,8 +135,10 @@ class Pattern:
         values, x and y are addresses, with the bytes from one product to the next. x_by_columns: x is in Fortran
         order.
         """
-        side, context = self._side(transpose), self._context
-        rows, cols = side.shape
+        # of 16-bit values there is no gather: each plan has a transpose of its own
+        inside = transpose and dtype in HALVES
+        side, context = self._side(transpose and not inside), self._context
+        rows, cols = side.shape[::-1] if inside else side.shape
         if vectors == 0 or count == 0 or rows == 0:
             return
         columns = x_by_columns, False
@@ -149,21 +152,23 @@ class Pattern:
                 side.spaces[dtype] = Memory(context, (self.nnz,), dtype)
             numbers, bits = side.numbers.address, 8 * side.numbers.dtype.itemsize
             space = side.spaces[dtype].address
-        key = dtype, vectors, columns
+        key = dtype, int(inside), vectors, columns
         plan = kept(side.plans, key, lambda: self._plan(side, space or values[0], *key))
         _core.products(plan, stream, count, *values, *x, *y, numbers, bits, space)
 
-    def _plan(self, side: _Side, values: int, dtype: np.dtype, vectors: int, columns: tuple[bool, bool]) -> Any:
-        context, code = self._context._handle, CODES[dtype]
+    def _plan(
+        self, side: _Side, values: int, dtype: np.dtype, operation: int, vectors: int, columns: tuple[bool, bool]
+    ) -> Any:
+        context, code = self._context._handle, ALL_CODES[dtype]
         matrix = side.parts(values if self.nnz else 0, dtype)
-        return _core.plan(context, matrix, 0, None, code, vectors, int(self.nnz > 0), -1, *columns, side.keep)
+        return _core.plan(context, matrix, operation, None, code, vectors, int(self.nnz > 0), -1, *columns, side.keep)
 
     def _sampled_of(self, dtype: np.dtype, vectors: int) -> Any:
         given = self._given
         return kept(
             self._sampled,
             (dtype, vectors),
-            lambda: _core.sddmm(self._context._handle, given.parts(0, dtype), CODES[dtype], vectors, given.keep),
+            lambda: _core.sddmm(self._context._handle, given.parts(0, dtype), ALL_CODES[dtype], vectors, given.keep),
         )
 
     def _sddmm(

@@ -24,7 +24,7 @@ from ._arrays import (
     view,
     whole,
 )
-from ._context import ALL_CODES, Context, context_of, type_name
+from ._context import ALL_CODES, HALVES, Context, context_of, type_name
 from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take, transposed
 from ._numbers import numbered
 
@@ -302,7 +302,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
 
     def _backward(self, conjugate: bool = True) -> Plan:
         """The plan for the (conjugate) transpose that gradients use: any number of vectors with one transpose."""
-        if self._operation != 0 or self._dtype.kind == "c":
+        if self._operation != 0 or self._dtype.kind == "c" or self._dtype in HALVES:
             return self.H if conjugate else self.T
         if self._reverse is None:
             matrix = transposed(self._context, self._matrix, self._values)

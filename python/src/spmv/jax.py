@@ -23,14 +23,15 @@ import numpy as np
 
 from . import _core
 from ._arrays import DEFAULT_STREAM
+from ._context import type_of
 from ._numbers import with_number
-from ._pattern import TYPES, Pattern
+from ._pattern import TYPE_NAMES, TYPES, Pattern
 from ._plan import Plan
 
 __all__ = ["matmul", "sddmm", "softmax", "spmm"]
 
 _SPMM, _SDDMM, _SOFTMAX, _PRODUCT = range(4)
-_XLA = {11: "float32", 12: "float64", 15: "complex64", 18: "complex128"}
+_XLA = {10: "float16", 16: "bfloat16", 11: "float32", 12: "float64", 15: "complex64", 18: "complex128"}
 
 
 # ------------------------------------------------------------------ what XLA calls
@@ -40,7 +41,7 @@ class _Buffer:
     """An argument or result: its first dimensions are mapped ones, of size 1 where it is the same for all."""
 
     def __init__(self, address: int, code: int, shape: tuple[int, ...], own: int) -> None:
-        self.address, self.dtype = address, np.dtype(_XLA[code])
+        self.address, self.dtype = address, type_of(_XLA[code])
         mapped = len(shape) - own
         self.mapped, self.shape = shape[:mapped], shape[mapped:]
         self.bytes = math.prod(self.shape) * self.dtype.itemsize
@@ -189,7 +190,7 @@ def _check(pattern: Any, **arrays: Any) -> list[jax.Array]:
     types = {a.dtype for a in made.values()}
     if len(types) > 1 or not types <= set(TYPES):
         found = ", ".join(f"{n}: {a.dtype}" for n, a in made.items())
-        raise TypeError(f"the arrays must all be of float32 or float64 ({found})")
+        raise TypeError(f"the arrays must all be of {TYPE_NAMES} ({found})")
     return list(made.values())
 
 
@@ -213,7 +214,7 @@ def spmm(pattern: Pattern, values: Any, X: Any, *, transpose: bool = False) -> j
     pattern : Pattern
         Where A has entries. It must exist as long as functions that were compiled with it.
     values : Array
-        A number for each entry, float32 or float64, in the order of the pattern.
+        A number for each entry, float32, float64, bfloat16 or float16, in the order of the pattern.
     X : Array
         A vector or a matrix, of the type of values.
     transpose : bool, optional
@@ -243,7 +244,7 @@ def sddmm(pattern: Pattern, A: Any, B: Any) -> jax.Array:
     pattern : Pattern
         Where the product is computed.
     A, B : Array
-        ``pattern.shape[0]`` and ``pattern.shape[1]`` rows of equal length, float32 or float64.
+        ``pattern.shape[0]`` and ``pattern.shape[1]`` rows of equal length, of a type of spmm.
     """
     a, b = _check(pattern, A=A, B=B)
     a, b = _matrix("A", a, pattern.shape[0]), _matrix("B", b, pattern.shape[1])
@@ -262,7 +263,7 @@ def softmax(pattern: Pattern, values: Any) -> jax.Array:
     pattern : Pattern
         Where the matrix has entries.
     values : Array
-        A number for each entry, float32 or float64.
+        A number for each entry, of a type of spmm.
     """
     (x,) = _check(pattern, values=values)
     return _softmax(pattern, _values(pattern, x))

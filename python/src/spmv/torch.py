@@ -25,13 +25,14 @@ import numpy as np
 import torch
 
 from ._arrays import direct
+from ._context import type_name
 from ._numbers import with_number
-from ._pattern import TYPES, Pattern
+from ._pattern import TYPE_NAMES, TYPES, Pattern
 from ._plan import Plan
 
 __all__ = ["matmul", "sddmm", "softmax", "spmm"]
 
-_DTYPES = {getattr(torch, t.name): t for t in TYPES}
+_DTYPES = {getattr(torch, type_name(t)): t for t in TYPES}
 
 
 # ------------------------------------------------------------------ what the operators compute
@@ -55,7 +56,7 @@ def _taken(pattern: Pattern, sizes: tuple[int, ...], **tensors: torch.Tensor) ->
             raise ValueError(f"{name} has the shape {tuple(t.shape)}, not ({first.shape[0]}, {n}, ...)")
         if t.dtype is not first.dtype or t.dtype not in _DTYPES:
             found = ", ".join(f"{n}: {t.dtype}" for n, t in tensors.items())
-            raise TypeError(f"the tensors must all be of float32 or float64 ({found})")
+            raise TypeError(f"the tensors must all be of {TYPE_NAMES} ({found})")
         if t.get_device() != _device(pattern):
             raise ValueError(f"{name} is on the device {t.device}, the pattern on {pattern.device}")
     return _DTYPES[first.dtype], _stream(first)
@@ -118,7 +119,7 @@ def _product(x: torch.Tensor, plan: int, adjoint: bool) -> torch.Tensor:
     y = _product_shape(x, plan, adjoint)
     if adjoint:
         A = A._backward()
-    as_it_is = x.is_contiguous() and x.shape[0] == A.shape[1] and x.dtype is getattr(torch, A.dtype.name)
+    as_it_is = x.is_contiguous() and x.shape[0] == A.shape[1] and x.dtype is getattr(torch, type_name(A.dtype))
     if not as_it_is or x.get_device() != _device(A):
         return A.apply(x.detach(), out=y)
     A._addresses(x.shape[1:], 1, _stream(x), (x.data_ptr(), 0), (y.data_ptr(), 0))
@@ -280,7 +281,7 @@ def spmm(pattern: Pattern, values: torch.Tensor, X: torch.Tensor, *, transpose: 
     pattern : Pattern
         Where A has entries.
     values : Tensor
-        A number for each entry, float32 or float64, in the order of the pattern; or (heads, nnz).
+        A number for each entry, float32, float64, bfloat16 or float16, in the order of the pattern; or (heads, nnz).
     X : Tensor
         A vector, a matrix, or one for each head: (heads, rows, columns), of the type of values. Not copied if
         its matrices are in C order, or a single one in Fortran order.
@@ -320,7 +321,7 @@ def sddmm(pattern: Pattern, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     pattern : Pattern
         Where the product is computed.
     A, B : Tensor
-        ``pattern.shape[0]`` and ``pattern.shape[1]`` rows of equal length, float32 or float64; or one such
+        ``pattern.shape[0]`` and ``pattern.shape[1]`` rows of equal length, of a type of spmm; or one such
         matrix for each head: (heads, rows, columns).
 
     Returns
@@ -349,7 +350,7 @@ def softmax(pattern: Pattern, values: torch.Tensor) -> torch.Tensor:
     pattern : Pattern
         Where the matrix has entries.
     values : Tensor
-        A number for each entry, float32 or float64; or (heads, nnz).
+        A number for each entry, of a type of spmm; or (heads, nnz).
 
     Examples
     --------
@@ -396,7 +397,7 @@ def matmul(plan: Plan, X: torch.Tensor) -> torch.Tensor:
         raise ValueError(
             f"X has the shape {tuple(X.shape)}; the first size must be {plan.shape[1]}, as the matrix has columns"
         )
-    wanted = getattr(torch, plan.dtype.name)
+    wanted = getattr(torch, type_name(plan.dtype))
     if X.dtype is not wanted:
         if torch.promote_types(X.dtype, wanted) is not wanted:
             raise TypeError(f"X has the type {X.dtype}, {wanted} is needed: convert it, or choose dtype=")
