@@ -286,6 +286,8 @@ static spmv_status check_vectors(spmv_context *checker, struct product *p, const
             report(st, spmv_last_error(checker));
             break;
         }
+        if (p->checks != NULL)
+            p->checks[v] = check;
         const int64_t failed = v > 0 ? p->check.failed_rows : 0;
         if (v == 0 || check.worst_ratio > p->check.worst_ratio) {
             p->check = check;
@@ -325,6 +327,8 @@ spmv_status product_check(const struct options *o, struct product *p)
                          sizeof p->check);
         if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
             report(st, spmv_last_error(checker));
+        if (p->checks != NULL)
+            *p->checks = p->check;
     }
     spmv_context_destroy(checker);
     return st;

@@ -42,6 +42,7 @@ struct product {
     /* for several vectors: failed rows of all; other members of the vector with the worst row */
     spmv_verify_result check;
     int worst_vector;
+    spmv_verify_result *checks; /* NULL, or receives the result of each vector */
 };
 
 /* Makes the plan on ctx; on ranks place_load has made it. Call product_free in any case. */

@@ -14,7 +14,7 @@
 enum { CUDA_SCRATCH = 8 * 1024 * 1024 };
 
 /* Freed blocks in a context's pool keep at most 1 / CUDA_POOL_KEEPS of the device's memory. */
-enum { CUDA_POOL_KEEPS = 32 };
+enum { CUDA_POOL_KEEPS = 8 };
 
 struct cuda_unfreed {
     struct cuda_unfreed *next;

@@ -439,7 +439,7 @@ spmv_status exchange_queued(spmv_group_matrix *m, spmv_status st)
         st = gather_one(m);
     if (st != SPMV_OK)
         (void)abandon(m);
-    else if (m->exchange.kind != &exchange_peer)
+    else if (m->exchange.kind != &exchange_peer || !m->group->transport.common)
         st = exchange_await(m, NULL);
     return st;
 }

@@ -104,8 +104,8 @@ const struct exchange_view *exchange_view_of(const spmv_group_matrix *m);
 spmv_status exchange_await(void *matrix, void *event);
 
 /* Together, after a product was queued in free mode with this status: returns to careful mode when all ranks have
- * queued theirs, so that kernels that wait for each other end whatever the hosts do then. nccl: waits for the product,
- * since a process may end. */
+ * queued theirs, so that kernels that wait for each other end whatever the hosts do then. With nccl or processes it
+ * waits for the product, since a process may end. */
 spmv_status exchange_queued(spmv_group_matrix *m, spmv_status st) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Together: *obstacle: why kernels of one rank must not wait for those of another; NULL: they may. *one_host: whether

@@ -111,13 +111,21 @@ __device__ int64_t tile_from(int64_t tile_rows, int64_t row, int64_t c)
     return tile_rows > 0 ? (row + tile_rows - 1) / tile_rows : c;
 }
 
-/* The sum of the parts of the tiles of own chunk c. By a warp, all of whose threads get it. */
-template <typename Part>
-__device__ Part sum_tiles(const exchange_view &v, const Part *tile, int64_t tile_rows, int64_t c)
+/* The tiles of own chunk c. */
+struct tiles_of {
+    int64_t first, end;
+
+    __device__ tiles_of(const exchange_view &v, int64_t tile_rows, int64_t c)
+        : first(tile_from(tile_rows, v.chunk[c], c)), end(tile_from(tile_rows, v.chunk[c + 1], c + 1))
+    {
+    }
+};
+
+/* The sum of the parts of the tiles of a chunk. By a warp, all of whose threads get it. */
+template <typename Part> __device__ Part sum_tiles(const tiles_of &tiles, const Part *tile)
 {
-    const int64_t first = tile_from(tile_rows, v.chunk[c], c), end = tile_from(tile_rows, v.chunk[c + 1], c + 1);
     Part sum = Part();
-    for (int64_t u = first + threadIdx.x % warp_lanes; u < end && tile != nullptr; u += warp_lanes)
+    for (int64_t u = tiles.first + threadIdx.x % warp_lanes; u < tiles.end && tile != nullptr; u += warp_lanes)
         sum += tile[u];
     return part_sums::broadcast(warp_sum(sum, warp_lanes));
 }
@@ -128,10 +136,11 @@ template <typename T> struct step_parts {
     const T *dot, *products;          /* of each tile */
     int64_t tile_rows;
 
-    __device__ part_sums::step_sums<T> of_chunk(const exchange_view &v, int64_t c) const
+    __device__ part_sums::step_sums<T> of_chunk(const tiles_of &tiles, int64_t c) const
     {
-        const T pq = sum_tiles(v, dot, tile_rows, c), qq = sum_tiles(v, products, tile_rows, c);
-        return {squares[c], {pq, qq}};
+        const part_sums::two<T> of_squares = squares[c];
+        const T pq = sum_tiles(tiles, dot), qq = sum_tiles(tiles, products);
+        return {of_squares, {pq, qq}};
     }
 };
 
@@ -144,7 +153,7 @@ __device__ void publish(const exchange_view &v, const Part *tile, int64_t tile_r
     const int lane = (int)threadIdx.x % warp_lanes;
     for (int64_t c = (int64_t)blockIdx.x * WARPS + threadIdx.x / warp_lanes; c < v.chunks;
          c += (int64_t)gridDim.x * WARPS) {
-        const Part sum = sum_tiles(v, tile, tile_rows, c);
+        const Part sum = sum_tiles(tiles_of(v, tile_rows, c), tile);
         if (v.boards != nullptr) {
             exchanging::publish(v, c, sum, number);
         } else if (lane == 0) {
@@ -179,12 +188,16 @@ __global__ void __launch_bounds__(BLOCK)
     sum_step(exchange_view v, step_parts<T> parts, part_sums::step_sums<T> *sums, int phases)
 {
     using sums_of = part_sums::step_sums<T>;
+    /* the bounds of chunks do not change, so they are read while the kernel before ends */
+    const int64_t first = (int64_t)blockIdx.x * WARPS + threadIdx.x / warp_lanes;
+    tiles_of tiles(v, parts.tile_rows, first < v.chunks ? first : 0);
     begin_in_turn();
     const bool collects = (phases & EXCHANGE_COLLECT) != 0, alone = v.boards == nullptr;
     const unsigned number = alone ? 0 : v.counters->sums + 1;
-    for (int64_t c = (int64_t)blockIdx.x * WARPS + threadIdx.x / warp_lanes;
-         c < v.chunks && (phases & EXCHANGE_PUBLISH) != 0; c += (int64_t)gridDim.x * WARPS) {
-        const sums_of of_chunk = parts.of_chunk(v, c);
+    for (int64_t c = first; c < v.chunks && (phases & EXCHANGE_PUBLISH) != 0; c += (int64_t)gridDim.x * WARPS) {
+        if (c != first)
+            tiles = tiles_of(v, parts.tile_rows, c);
+        const sums_of of_chunk = parts.of_chunk(tiles, c);
         if (!alone)
             exchanging::publish(v, c, of_chunk, number);
         else if (threadIdx.x % warp_lanes == 0 && v.own_stride == 0)

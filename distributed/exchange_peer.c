@@ -89,7 +89,7 @@ static int is_mutual(const struct halo *h)
     return mutual;
 }
 
-/* Together: sets whether kernels may wait. Those of other processes do not: that was tried on emulated GPUs only. */
+/* Together: sets whether kernels may wait. */
 static spmv_status find_waits(spmv_group_matrix *m, const struct peer *p)
 {
     spmv_status st = SPMV_OK;
@@ -97,7 +97,7 @@ static spmv_status find_waits(spmv_group_matrix *m, const struct peer *p)
     int own = is_mutual(&m->halo), *mutual = NULL;
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *mutual, what, (void **)&mutual));
     TRY(group_gather_equal(m->group, &own, mutual, sizeof own));
-    m->exchange.may_wait = p->together && m->group->transport.common && m->all_chunks >= ranks;
+    m->exchange.may_wait = p->together && m->all_chunks >= ranks;
     for (int r = 0; r < ranks; r++)
         m->exchange.may_wait = m->exchange.may_wait && mutual[r];
 done:

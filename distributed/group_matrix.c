@@ -2,6 +2,7 @@
  * rank.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <spmv/primitives.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -670,6 +671,7 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     TRY(group_choose_method(m, o.method, o.compression));
     TRY(group_halo_prepare(m));
     TRY(spmv_group_agree(group, make_plan(m, &o)));
+    TRY(group_find_runs(m));
     if (context_on_device(ctx))
         TRY(exchange_open(m, o.exchange));
     write_note(m);
@@ -716,6 +718,7 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
     group_sums_release(m);
     group_arrays_release(m->ctx, &m->arrays);
     context_free(m->ctx, m->context_ghosts);
+    context_free(m->ctx, m->context_run);
     host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk,
                   m->chunk_entry, m->edge, m->met, m->work_of_rank, m->given_entry, m->own_entry);
     spmv_free(m->ctx, m->x_at);
@@ -967,10 +970,33 @@ done:
     return st;
 }
 
+/* Sets norm and norm_error, of the rows of all ranks. */
+static spmv_status find_norms(spmv_group_matrix *m, const struct row_squares *squares, spmv_verify_result *result)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t chunks = m->ranks.chunks;
+    double *parts = NULL, sums[2] = {0};
+    TRY(spmv_group_agree(m->group, host_alloc(m->ctx, max_i64(1, 2 * chunks) * 8, what, (void **)&parts)));
+    for (int64_t c = 0; c < chunks; c++) {
+        parts[c] = parts[chunks + c] = 0;
+        for (int64_t i = m->chunk[c]; i < m->chunk[c + 1]; i++) {
+            parts[c] += squares[i].sum;
+            parts[chunks + c] += squares[i].error;
+        }
+    }
+    TRY(m->ranks.sum(m, SPMV_F64, parts, chunks, 2, sums));
+    result->norm = sqrt(sums[0]);
+    result->norm_error = sqrt(sums[1]);
+done:
+    host_free(parts);
+    return st;
+}
+
 static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const void *host_alpha, const void *x,
                           const void *host_beta, const void *y0, const void *y, spmv_verify_result *result, size_t size)
 {
     spmv_verify_result own = {.size = sizeof own, .worst_row = -1};
+    struct row_squares *squares = NULL;
     void *copy[3] = {NULL};
     const void *host_x = NULL, *host_y0 = NULL, *host_y = NULL;
     spmv_status st = check_vector(m, "spmv_group_verify", "x", x, own_cols(m));
@@ -991,12 +1017,13 @@ static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const v
     if (st == SPMV_OK)
         st = group_rows_to_host(m);
     if (st == SPMV_OK && m->own.rows > 0)
-        st = spmv_verify(reference, &m->own, SPMV_OPERATION_N, host_alpha, host_x, host_beta, host_y0, host_y, m->type,
-                         &own, sizeof own);
+        st = plan_verify(reference, &m->own, SPMV_OPERATION_N, host_alpha, host_x, host_beta, host_y0, host_y, m->type,
+                         &squares, &own);
     if (st != SPMV_OK && st != SPMV_ERROR_CHECK && reference != NULL && spmv_last_error(reference)[0] != '\0')
         (void)context_fail(m->ctx, st, "%s", spmv_last_error(reference));
     TRY(spmv_group_agree(m->group, st == SPMV_ERROR_CHECK ? SPMV_OK : st));
     TRY(join_results(m, &own));
+    TRY(find_norms(m, squares, &own));
     m->group->settled = true; /* all ranks have the same result */
     if (own.failed_rows > 0)
         st = context_fail(m->ctx, SPMV_ERROR_CHECK, "spmv_group_verify: %lld of %lld rows exceed the bound",
@@ -1004,6 +1031,7 @@ static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const v
 done:
     for (int i = 0; i < 3; i++)
         host_free(copy[i]);
+    host_free(squares);
     result_write(result, size, &own, sizeof own);
     return st;
 }

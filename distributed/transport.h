@@ -35,7 +35,8 @@ struct transport {
     void (*fail)(struct transport *t, spmv_status status, const char *why);
 
     /* The status of the failure that broke the transport, with its message in why; SPMV_OK: none.
-     * Does not wait. mpi: always SPMV_OK, since fail ends all processes. */
+     * Does not wait. mpi: always SPMV_OK, since fail ends all processes; but messages that other ranks
+     * still need make progress, so a rank that waits for its GPU calls it. */
     spmv_status (*failure)(struct transport *t);
 
     /* Keeps what other ranks may still use: release(memory) is called after the last rank has closed. */

@@ -95,7 +95,7 @@ static void fail(struct transport *t, spmv_status status, const char *why)
 
 static spmv_status failure(struct transport *t)
 {
-    (void)t;
+    module_of(t)->progress();
     return SPMV_OK;
 }
 

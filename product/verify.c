@@ -25,6 +25,8 @@ struct question {
     const void *x, *y0, *y, *reference;       /* y0 is NULL when beta is 0 */
     long double roundoff, smallest;           /* of the sums */
     long double last_roundoff, last_smallest; /* of the rounding to 16 bits at the end; else 0 */
+    const void *alpha_at, *beta_at;           /* NULL: 1 */
+    struct row_squares *squares;              /* of each row */
 };
 
 /* A real or complex number; im is 0 for a real one. */
@@ -55,12 +57,38 @@ static inline long double modulus_at(const void *values, spmv_type type, int64_t
     return type_is_complex(type) ? modulus(element(values, type, i)) : fabsl(real_at(type, values, i));
 }
 
-/* |y_i - r_i| divided by its bound; infinite if exactly one of the two is finite. */
+static inline struct wide product_of(struct wide a, struct wide b)
+{
+    return (struct wide){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* |(alpha A x + beta y0)_i|^2 */
+static double square_of_row(const struct question *q, int64_t i)
+{
+    const spmv_csr *a = q->a;
+    const struct wide one = {1, 0};
+    const struct wide alpha = q->alpha_at != NULL ? element(q->alpha_at, q->type, 0) : one;
+    struct wide sum = {0, 0};
+    for (int64_t k = offset_at(a->row_ptr, a->row_ptr_bits, i); k < offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
+         k++) {
+        const struct wide term = product_of(a->val != NULL ? element(a->val, a->type, k) : one,
+                                            element(q->x, q->type, a->col[k]));
+        sum.re += term.re;
+        sum.im += term.im;
+    }
+    sum = product_of(alpha, sum);
+    if (q->y0 != NULL) {
+        const struct wide term = product_of(element(q->beta_at, q->type, 0), element(q->y0, q->type, i));
+        sum.re += term.re;
+        sum.im += term.im;
+    }
+    return (double)(sum.re * sum.re + sum.im * sum.im);
+}
+
+/* |y_i - r_i| divided by its bound; infinite if exactly one of the two is finite. Sets the squares of the row. */
 static double row_ratio(const struct question *q, int64_t i)
 {
     const struct wide y = element(q->y, q->type, i), r = element(q->reference, q->type, i);
-    if (!is_finite(y) || !is_finite(r))
-        return is_finite(y) == is_finite(r) ? 0 : (double)INFINITY;
     const spmv_csr *a = q->a;
     const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, i),
                   end = offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
@@ -71,7 +99,11 @@ static double row_ratio(const struct question *q, int64_t i)
     if (q->y0 != NULL)
         magnitude += q->beta * modulus_at(q->y0, q->type, i);
     const bool complex = type_is_complex(q->type);
-    const long double terms = (long double)(end - begin);
+    const long double terms = (long double)(end - begin), most = 2 * (terms + 6) * 0x1p-53L * magnitude;
+    q->squares[i].error = (double)(most * most);
+    q->squares[i].sum = type_part(q->type) == SPMV_F32 ? square_of_row(q, i) : 0;
+    if (!is_finite(y) || !is_finite(r))
+        return is_finite(y) == is_finite(r) ? 0 : (double)INFINITY;
     /* of the products before alpha, and of the rest */
     const long double underflows = terms * fmaxl(1, q->alpha) + 2;
     const long double bound = 2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude +
@@ -138,7 +170,8 @@ done:
 }
 
 static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void *alpha, const void *x, const void *beta,
-                               const void *y0, const void *y, spmv_type type, spmv_verify_result *result)
+                               const void *y0, const void *y, spmv_type type, struct row_squares *squares,
+                               spmv_verify_result *result)
 {
     spmv_status st = SPMV_OK;
     void *reference = NULL;
@@ -153,6 +186,9 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
                          .x = x,
                          .y0 = b != 0 ? y0 : NULL,
                          .y = y,
+                         .alpha_at = alpha,
+                         .beta_at = beta,
+                         .squares = squares,
                          .roundoff = limits.roundoff,
                          .smallest = limits.subnormal,
                          .last_roundoff = sums != type ? last.roundoff : 0,
@@ -179,15 +215,15 @@ done:
     return st;
 }
 
-spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
+spmv_status plan_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
                         const void *host_x, const void *host_beta, const void *host_y0, const void *host_y,
-                        spmv_type type, spmv_verify_result *result, size_t size)
+                        spmv_type type, struct row_squares **squares, spmv_verify_result *result)
 {
     spmv_status st = SPMV_OK;
-    spmv_verify_result full = {.size = sizeof full, .worst_row = -1};
     spmv_matrix *transposed = NULL;
     spmv_csr op, any = {0};
-    result_write(result, size, &full, sizeof full);
+    *result = (spmv_verify_result){.size = sizeof *result, .worst_row = -1};
+    *squares = NULL;
     if (a != NULL)
         any = csr_of_any_values(a);
     TRY(csr_check_shape(ctx, "spmv_verify", a != NULL ? &any : NULL));
@@ -214,10 +250,32 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
         goto done;
     }
     if (op.rows > 0)
-        st = verify_rows(ctx, &op, host_alpha, host_x, host_beta, host_y0, host_y, type, &full);
-    if (st == SPMV_OK || st == SPMV_ERROR_CHECK)
-        result_write(result, size, &full, sizeof full);
+        TRY(host_alloc(ctx, op.rows * (int64_t)sizeof **squares, "the check", (void **)squares));
+    if (op.rows > 0)
+        st = verify_rows(ctx, &op, host_alpha, host_x, host_beta, host_y0, host_y, type, *squares, result);
 done:
     spmv_matrix_destroy(transposed);
+    return st;
+}
+
+spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
+                        const void *host_x, const void *host_beta, const void *host_y0, const void *host_y,
+                        spmv_type type, spmv_verify_result *result, size_t size)
+{
+    spmv_verify_result full;
+    struct row_squares *squares = NULL;
+    long double square = 0, error = 0;
+    const spmv_status st =
+        plan_verify(ctx, a, operation, host_alpha, host_x, host_beta, host_y0, host_y, type, &squares, &full);
+    if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
+        full = (spmv_verify_result){.worst_row = -1};
+    for (int64_t i = 0; squares != NULL && i < (operation == SPMV_OPERATION_N ? a->rows : a->cols); i++) {
+        square += squares[i].sum;
+        error += squares[i].error;
+    }
+    full.norm = (double)sqrtl(square);
+    full.norm_error = (double)sqrtl(error);
+    host_free(squares);
+    result_write(result, size, &full, sizeof full);
     return st;
 }

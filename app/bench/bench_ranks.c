@@ -167,22 +167,31 @@ static spmv_status measure_solves(struct bench *b)
     return st != SPMV_OK ? st : b->solutions ? measure_solutions(b) : measure_iterations(b);
 }
 
-static void tell(const struct bench *b)
+/* The result goes to standard output, unless JSON does. */
+static spmv_status tell(const struct bench *b)
 {
+    const struct options *const o = b->place->o;
     const double seconds = b->timing.median;
+    char text[1024];
     if (b->solutions)
-        remark(LEVEL_QUIET, "cg of %s: %s (%s to %s) a solution, set-up of %s %s, %lld iterations, by %s",
-               b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
-               b->result.precond, seconds_text(b->precond_seconds), (long long)b->result.iterations, b->result.rung);
+        snprintf(text, sizeof text, "cg of %s: %s (%s to %s) a solution, set-up of %s %s, %lld iterations, by %s",
+                 b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
+                 b->result.precond, seconds_text(b->precond_seconds), (long long)b->result.iterations, b->result.rung);
     else
-        remark(LEVEL_QUIET, "%s of %s: %s (%s to %s)%s%s, %.1f Gflop/s in products", b->solves ? "cg" : "spmv",
-               b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
-               b->solves ? " an iteration, by " : "", b->solves ? b->result.rung : "",
-               1e-9 * product_flops(&b->p) / seconds);
+        snprintf(text, sizeof text, "%s of %s: %s (%s to %s)%s%s, %.1f Gflop/s in products", b->solves ? "cg" : "spmv",
+                 b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
+                 b->solves ? " an iteration, by " : "", b->solves ? b->result.rung : "",
+                 1e-9 * product_flops(&b->p) / seconds);
+    progress_end();
+    if (o->json && o->json_path == NULL)
+        remark(LEVEL_QUIET, "%s", text);
+    else
+        puts(text);
     remark_plan(b->in.argument, &b->p);
     remark(LEVEL_NORMAL, "load %s, plan %s", seconds_text(b->in.seconds), seconds_text(b->p.info.seconds));
     if (b->place->o->verify != VERIFY_OFF)
         tell_check(&b->p, b->solves ? "b" : "y");
+    return finish_stdout();
 }
 
 static json_t *json_cg(const struct bench *b)
@@ -245,7 +254,8 @@ static spmv_status measure(struct place *place, const struct wish *wish)
     if (st == SPMV_OK) {
         if (place_writes(place)) {
             st = place->o->json ? write_json(&b) : SPMV_OK;
-            tell(&b);
+            const spmv_status told = tell(&b);
+            st = st != SPMV_OK ? st : told;
         }
         st = place_agree(place, st);
     }

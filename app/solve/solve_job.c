@@ -20,12 +20,6 @@ static double part_of(const struct job *job, const void *vector, int64_t i, int 
     return real_at(type_part(job->type), vector, i * type_parts(job->type) + p);
 }
 
-double job_modulus(const struct job *job, const void *vector, int64_t i)
-{
-    const double re = part_of(job, vector, i, 0);
-    return type_is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1)) : fabs(re);
-}
-
 bool job_on_gpu(const struct job *job)
 {
     return spmv_context_backend(job->place->ctx) == SPMV_BACKEND_CUDA;

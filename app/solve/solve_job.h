@@ -41,10 +41,7 @@ struct job {
 /* Bytes of all right-hand sides, or of all solutions. */
 int64_t job_vector_bytes(const struct job *job);
 
-/* The modulus of element i of a block of vectors stored row by row. */
-double job_modulus(const struct job *job, const void *vector, int64_t i);
-
-/* The modulus of the difference of that element and a number. */
+/* The modulus of the difference of element i of a block of vectors, stored row by row, and a number. */
 double job_difference(const struct job *job, const void *vector, int64_t i, const void *number);
 
 /* Whether the solution from which b is made is random, else ones. */

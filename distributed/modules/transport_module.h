@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-enum { TRANSPORT_MODULE_ABI = 1, TRANSPORT_MODULE_WHY = 512 };
+enum { TRANSPORT_MODULE_ABI = 2, TRANSPORT_MODULE_WHY = 512 };
 
 /* A parcel: memory that is sent to a rank, or received from it. */
 struct transport_parcel {
@@ -31,6 +31,7 @@ struct transport_module {
                  char *why);
     int (*finish)(char *why);
 
+    void (*progress)(void);  /* lets the library go on with messages of calls that have returned */
     void (*abort)(int code); /* ends all processes */
     void (*close)(void);     /* finalizes MPI if open has initialized it */
 };

@@ -170,6 +170,13 @@ static int finish(char *why)
     return count == 0 ? 0 : wait_all(count, request, status, "MPI_Isend, MPI_Irecv", why);
 }
 
+/* A look for a message that nobody sends. */
+static void progress(void)
+{
+    int is_there = 0;
+    (void)MPI_Iprobe(MPI_ANY_SOURCE, 1, all_ranks, &is_there, MPI_STATUS_IGNORE);
+}
+
 static void abort_all(int code)
 {
     MPI_Abort(MPI_COMM_WORLD, code);
@@ -198,6 +205,7 @@ const struct transport_module *spmv_transport_module(void)
                                                    .gather = gather,
                                                    .start = start,
                                                    .finish = finish,
+                                                   .progress = progress,
                                                    .abort = abort_all,
                                                    .close = close_mpi};
     return &module;

@@ -105,7 +105,7 @@ SPMV_API spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, cons
 
 /* Destroys a plan after the work queued on the context's stream is done. CUDA graphs that captured
  * products of the plan and run on other streams must have ended before. On a GPU the context keeps
- * up to 1/32 of the device's memory for its next plans, until it is destroyed or memory is
+ * up to 1/8 of the device's memory for its next plans, until it is destroyed or memory is
  * short. */
 SPMV_API void spmv_plan_destroy(spmv_plan *plan);
 
@@ -255,6 +255,9 @@ typedef struct spmv_verify_result {
                                                   and r_i is finite */
     double worst_value, worst_reference;       /* y_i and r_i of that row: real parts */
     double worst_value_im, worst_reference_im; /* imaginary parts; 0 for real types */
+    /* Of ||alpha op(A) x + beta y0||: by how much two results with sums in f64 may differ; and, for
+     * vectors of f32 and c64, the norm with sums in long double, else 0 */
+    double norm_error, norm;
 } spmv_verify_result;
 
 /* Checks host_y against the reference r = alpha op(A) x + beta y0, computed on ctx: in long double

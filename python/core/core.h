@@ -145,6 +145,6 @@ static inline void *address(unsigned long long number)
 
 /* The functions of the module, by file. */
 extern PyMethodDef context_methods[], product_methods[], matrix_methods[], solve_methods[], primitive_methods[],
-    exchange_methods[], group_methods[];
+    exchange_methods[], group_methods[], jax_methods[];
 
 #endif

@@ -188,6 +188,56 @@ static PyObject *update_values(PyObject *module, PyObject *arguments)
     return Py_NewRef(Py_None);
 }
 
+/* One operand of products: address, and bytes from one product to the next. */
+struct operand {
+    unsigned long long first;
+    long long step;
+};
+
+static void *operand_of(const struct operand *o, long long product)
+{
+    return o->first != 0 ? (char *)address(o->first) + product * o->step : NULL;
+}
+
+/* products(plan, stream, count, values, step, x, step, y, step, numbers, bits, space): count products, each
+ * with its own values. The plan was made with update_values. With numbers, entry e of the plan's matrix
+ * has the value number numbers[e]; the values are gathered into space. All under one lock, so no other thread
+ * changes the values in between. The plan has no values afterwards. */
+static PyObject *products(PyObject *module, PyObject *arguments)
+{
+    object *p = NULL;
+    struct operand values, x, y;
+    unsigned long long stream, numbers, space;
+    long long count;
+    int bits;
+    call_state state;
+    spmv_plan_info about;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&KLKLKLKLKiK", to_plan, &p, &stream, &count, &values.first, &values.step,
+                          &x.first, &x.step, &y.first, &y.step, &numbers, &bits, &space) ||
+        !context_begin(p->context, p->plan.work > QUICK / (count > 0 ? count : 1), &state))
+        return NULL;
+    spmv_context *const ctx = p->context->ctx;
+    spmv_status st = stream != 0 ? spmv_context_set_stream(ctx, address(stream)) : SPMV_OK;
+    spmv_plan_describe(p->made, &about, sizeof about);
+    for (long long i = 0; i < count && st == SPMV_OK; i++) {
+        if (about.nnz > 0 && (i == 0 || values.step != 0)) {
+            const void *from = operand_of(&values, i);
+            if (numbers != 0) {
+                st = spmv_gather(ctx, about.value_type, from, about.nnz, address(numbers), bits, address(space),
+                                 about.nnz);
+                from = address(space);
+            }
+            if (st == SPMV_OK)
+                st = spmv_plan_update_values(p->made, from);
+        }
+        if (st == SPMV_OK)
+            st = spmv_apply(p->made, NULL, operand_of(&x, i), NULL, operand_of(&y, i));
+    }
+    p->plan.borrowed[2] = span_of(NULL, 0);
+    return context_end(p->context, state, st) ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *sddmm_new(PyObject *module, PyObject *arguments)
 {
     context *c = NULL;
@@ -270,6 +320,7 @@ PyMethodDef product_methods[] = {{"plan", plan_new, METH_VARARGS, NULL},
                                  {"multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL, NULL},
                                  {"apply", apply, METH_VARARGS, NULL},
                                  {"update_values", update_values, METH_VARARGS, NULL},
+                                 {"products", products, METH_VARARGS, NULL},
                                  {"sddmm", sddmm_new, METH_VARARGS, NULL},
                                  {"sddmm_apply", sddmm_apply, METH_VARARGS, NULL},
                                  {"sddmm_softmax", sddmm_softmax, METH_VARARGS, NULL},

@@ -159,6 +159,44 @@ def test_cupy_update_values(cupy):
         np.testing.assert_allclose((plan.T @ cupy.asarray(np.ones(300))).get(), factor * (A.T @ np.ones(300)), **close)
 
 
+@pytest.mark.parametrize("transpose", [False, True])
+def test_patterns(cupy, transpose):
+    """What spmv.torch and spmv.jax call, on the current stream: several products, in both orders of X."""
+    A = random_csr(300, 200)
+    P = spmv.Pattern(there(cupy, A))
+    values, shape = np.stack([A.data, 2 * A.data]), A.shape[::-1] if transpose else A.shape
+    stream, f8 = cupy.cuda.get_current_stream().ptr or 1, np.dtype("f8")
+    for k, columns in ((4, False), (4, True), (1, False)):
+        x = np.stack([vector(shape[1], columns=k), vector(shape[1], columns=k, seed=3)])
+        v, X = cupy.asarray(values), cupy.asarray(x.swapaxes(1, 2).copy() if columns else x)
+        Y = cupy.empty((2, shape[0], k))
+        steps = [(a.data.ptr, 8 * a.size // 2) for a in (v, X, Y)]
+        P._products(f8, transpose, k, 2, stream, *steps, columns)
+        for h in range(2):
+            M = sp.csr_array((values[h], A.indices, A.indptr), shape=A.shape)
+            np.testing.assert_allclose(Y.get()[h], (M.T if transpose else M) @ x[h], **close)
+        if k == 1:  # the same values for all: one product
+            P._products(f8, transpose, k, 2, stream, (steps[0][0], 0), *steps[1:])
+            M = A.T if transpose else A
+            np.testing.assert_allclose(Y.get()[:, :, 0], (M @ x[:, :, 0].T).T, **close)
+    host = spmv.Pattern(A, device="cuda")
+    assert (host.device, host.nnz) == (P.device, P.nnz)
+    q, k, y = cupy.asarray(vector(300, columns=5)), cupy.asarray(vector(200, columns=5)), cupy.empty(A.nnz)
+    rows = np.repeat(np.arange(300), np.diff(A.indptr))
+    for pattern in (P, host):
+        pattern._sddmm(f8, 5, 1, stream, *((a.data.ptr, 0) for a in (q, k, y)))
+        np.testing.assert_allclose(y.get(), (q.get()[rows] * k.get()[A.indices]).sum(axis=1), **close)
+    P._softmax(f8, 1, stream, (y.data.ptr, 0), (y.data.ptr, 0))
+    np.testing.assert_allclose(np.bincount(rows, y.get(), 300)[np.diff(A.indptr) > 0], 1, rtol=1e-13)
+
+
+def test_backward_plans(cupy):
+    """The plan that gradients use; of a matrix in host memory too."""
+    A, x = random_csr(300, 200), vector(300, columns=3)
+    np.testing.assert_allclose((spmv.Plan(there(cupy, A))._backward() @ cupy.asarray(x)).get(), A.T @ x, **close)
+    np.testing.assert_allclose(spmv.Plan(A, device="cuda")._backward() @ x, A.T @ x, **close)
+
+
 def test_wrong_arrays_on_a_gpu(cupy):
     A = random_csr(300, 200)
     plan = spmv.Plan(there(cupy, A))
@@ -296,8 +334,7 @@ def test_torch_products(torch):
         w = plan @ (2 * v)
     stream.synchronize()
     np.testing.assert_allclose(w.cpu().numpy(), 2 * (A @ x), **close)
-    with pytest.raises(ValueError, match="gradient"):
-        plan @ v.clone().requires_grad_()
+    assert (plan @ v.clone().requires_grad_()).requires_grad
     out = torch.ones(300, dtype=torch.float64, device="cuda")
     assert plan.apply(v, out=out, alpha=2, beta=-1) is out
     np.testing.assert_allclose(out.cpu().numpy(), 2 * (A @ x) - 1, **close)
@@ -351,7 +388,9 @@ def test_jax_on_a_gpu():
         pytest.skip("JAX has no GPU")
     A = random_csr(300, 200, "float32")
     x = vector(200, "float32")
-    y = spmv.Plan(A, device="cuda") @ jax.numpy.asarray(x)
+    plan = spmv.Plan(A, device="cuda")
+    np.testing.assert_allclose(jax.jit(lambda x: plan @ x)(x), A @ x, rtol=1e-4, atol=1e-4)
+    y = plan @ jax.numpy.asarray(x)
     assert isinstance(y, jax.Array)
     np.testing.assert_allclose(np.asarray(y), A @ x, rtol=1e-4, atol=1e-4)
 

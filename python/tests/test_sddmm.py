@@ -62,7 +62,7 @@ def test_complaints():
         s.softmax(np.ones(3))
     with pytest.raises(ValueError, match="vectors"):
         spmv.SDDMM(P, 0)
-    with pytest.raises(TypeError, match="float64 and float32"):
+    with pytest.raises(TypeError, match="float64, float32, bfloat16 and float16"):
         spmv.SDDMM(P.astype(np.complex128), 2)
     with pytest.raises(TypeError, match="convert"):
         spmv.SDDMM(P, 2, dtype="float32")

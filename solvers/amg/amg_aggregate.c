@@ -11,8 +11,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/amg/amg_internal.h"
 
-/* On a GPU so many rounds of the independent set visit all rows. The later ones have lists, and rows have few
- * couplings if there are so many on average at most. */
+/* On a GPU so many rounds of the independent set visit all rows before the host asks whether some are undecided. Later
+ * ones have lists, except on ranks, and rows have few couplings if there are so many on average at most. */
 enum { ROUNDS = 4, FEW_COUPLINGS = 12 };
 
 /* The rounds of the independent set after a step mis_decide. *any: some rows are still undecided.
@@ -44,11 +44,12 @@ done:
 static spmv_status find_roots(struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s, void *offsets)
 {
     spmv_status st = SPMV_OK;
-    bool any = true, lists = context_on_device(amg->ctx) && l->halo == NULL;
+    const int rounds = context_on_device(amg->ctx) ? ROUNDS : 1;
+    bool any = true, lists = rounds > 1 && l->halo == NULL;
     TRY(run_mis_begin(amg, s, l->rows));
     TRY(amg_fetch(amg, l, s->key, 8));
     while (any) { /* the undecided row with the largest key becomes a root, so this ends */
-        for (int round = 0; round < (lists ? ROUNDS : 1); round++) {
+        for (int round = 0; round < rounds; round++) {
             TRY(run_mis_spread(amg, s, l->rows));
             TRY(amg_fetch(amg, l, s->near_key, 8));
             TRY(run_mis_decide(amg, s, l->rows));

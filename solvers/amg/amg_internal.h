@@ -122,7 +122,12 @@ struct amg {
     bool finds_block;          /* block is found, not given */
     int block;                 /* rows of a node of the first level */
     int64_t nodes;             /* with slots, else 0 */
-    const int32_t *slot, *row; /* of the first level, in `lasting`: see struct amg_slots */
+    const int32_t *slot, *row; /* of the first level, in `lasting`: see struct amg_slots; with ranks of own rows */
+    /* with ranks and slots: the first node of each rank, and of each own chunk; host memory */
+    int64_t *node_of_rank, *node_chunk;
+    /* the slots of the whole first level if each of several ranks has it */
+    const int32_t *whole_slot, *whole_row;
+    int64_t whole_nodes;
     struct amg_pool lasting;
     int nulls;      /* near-null-space vectors; 0: one, and nodes are rows */
     int near_nulls; /* of the caller */
@@ -251,6 +256,8 @@ spmv_status amg_gather_numbers(const struct amg *amg, const void *own, int64_t c
 spmv_status amg_largest_of_ranks(const struct amg *amg, double *numbers, int count);
 spmv_status amg_smallest_of_ranks(const struct amg *amg, double *number);
 spmv_status amg_add_ranks(const struct amg *amg, const struct amg_level *l, int64_t *number);
+/* The same of any level, also before there is one. */
+spmv_status amg_add_all_ranks(const struct amg *amg, int64_t *number);
 
 /* counts of rows of other ranks = 0. */
 spmv_status amg_clear_others(const struct amg *amg, const struct amg_level *l, int64_t *counts);
@@ -271,6 +278,14 @@ spmv_status amg_fetch_others(const struct amg *amg, const struct amg_level *l, c
 /* amg->given = the rows of the plan; any: the matrix need not be symmetric. The first level. */
 spmv_status amg_take_rows_of_rank(struct amg *amg, const spmv_plan *plan, bool any);
 spmv_status amg_begin_ranks(struct amg *amg);
+
+/* With several ranks: the halo of the first level, which the caller closes. */
+spmv_status amg_open_first(const struct amg *amg, struct amg_level *l);
+
+/* With ranks: sets begins of the first row of each chunk, so that no node is cut; and node_of_rank and node_chunk.
+ * before: as in struct amg_places. own: own nodes. */
+spmv_status amg_cut_nodes(const struct amg *amg, int64_t *begins, int64_t rows);
+spmv_status amg_count_nodes(struct amg *amg, const int64_t *before, int64_t rows, int64_t own);
 
 /* Whether nodes of so many rows are possible: those of the group's matrix, or parts of them. */
 spmv_status amg_check_nodes(const struct amg *amg, int block);
@@ -372,6 +387,8 @@ spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l);
  * each other and have the same columns, if most are of the same size; smaller ones have empty slots, and values of
  * the matrix tell which (amg->slot). Else 1. Waits. */
 spmv_status amg_find_block(struct amg *amg);
+/* The second of these ways, also on ranks: together. */
+spmv_status amg_find_slots(struct amg *amg);
 struct amg_slots amg_slots_of(const struct amg *amg, const struct amg_level *l);
 
 /* With nodes of several rows or several near-null-space vectors: the matrix of nodes; then P of aggregates of

@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "formats/matrix_internal.h"
+#include "product/plan_internal.h"
 #include "solvers/amg/amg_internal.h"
 
 /* *alike: nodes of so many rows each have rows with entries in the same nodes, but for few. */
@@ -27,54 +28,73 @@ done:
 /* Nodes of at least so many rows of all must be full. */
 static const double FULL = 0.75;
 
-/* Rows that follow each other and have the same columns are a node. *all: nodes. *largest: rows of one. *full: rows in
- * such ones. */
-static spmv_status group_rows(struct amg *amg, struct amg_pool *work, struct amg_places *s, int64_t *all,
-                              int64_t *largest, int64_t *full)
+/* Rows that follow each other and have the same columns are a node, on ranks as far as they are of one chunk. Sets
+ * the number of own nodes, and of all: *all: nodes; *largest: rows of one; *full: rows in such ones. all_rows: of all
+ * ranks. */
+static spmv_status group_rows(struct amg *amg, struct amg_pool *work, struct amg_places *s, int64_t all_rows,
+                              int64_t *own, int64_t *all, int64_t *full)
 {
     spmv_status st = SPMV_OK;
-    int64_t *before = NULL;
-    *all = *full = *largest = 0;
+    int64_t *before = NULL, largest = 0;
+    *own = *full = 0;
     TRY(amg_alloc(work, s->rows * 8, (void **)&s->begins));
     TRY(amg_alloc(work, (s->rows + 1) * 8, (void **)&before));
     TRY(amg_run(amg->ctx, AMG_NODE_BEGIN, amg->m->type, s, s->rows));
-    TRY(amg_sum_counts(amg, s->begins, s->rows, before, all));
-    if ((double)*all > (1 - FULL / 2) * (double)s->rows) /* most nodes are rows */
+    TRY(amg_cut_nodes(amg, s->begins, s->rows));
+    TRY(amg_sum_counts(amg, s->begins, s->rows, before, own));
+    *all = *own;
+    TRY(amg_add_all_ranks(amg, all));
+    if ((double)*all > (1 - FULL / 2) * (double)all_rows) /* most nodes are rows */
         goto done;
     s->before = before;
-    TRY(amg_alloc(work, (*all + 1) * 8, (void **)&s->first));
-    TRY(amg_alloc(work, *all * 8, (void **)&s->size));
+    TRY(amg_alloc(work, (*own + 1) * 8, (void **)&s->first));
+    TRY(amg_alloc(work, *own * 8, (void **)&s->size));
     TRY(amg_run(amg->ctx, AMG_NODE_FIRST, amg->m->type, s, s->rows));
-    TRY(amg_run(amg->ctx, AMG_NODE_SIZE, amg->m->type, s, *all));
-    TRY(amg_reduce(amg, work, SPMV_MAX, SPMV_I64, s->size, *all, largest));
-    if (*largest > AMG_NULLS)
+    TRY(amg_run(amg->ctx, AMG_NODE_SIZE, amg->m->type, s, *own));
+    if (*own > 0)
+        TRY(amg_reduce(amg, work, SPMV_MAX, SPMV_I64, s->size, *own, &largest));
+    double most = (double)largest;
+    TRY(amg_largest_of_ranks(amg, &most, 1));
+    if (most > AMG_NULLS)
         goto done;
-    s->block = (int)*largest;
-    TRY(amg_run(amg->ctx, AMG_NODE_SIZE, amg->m->type, s, *all));
-    TRY(amg_reduce(amg, work, SPMV_ADD, SPMV_I64, s->size, *all, full));
+    s->block = (int)most;
+    TRY(amg_run(amg->ctx, AMG_NODE_SIZE, amg->m->type, s, *own));
+    if (*own > 0)
+        TRY(amg_reduce(amg, work, SPMV_ADD, SPMV_I64, s->size, *own, full));
+    TRY(amg_add_all_ranks(amg, full));
 done:
     return st;
 }
 
 /* Nodes of different sizes: where some components of some nodes are given, as those of a body on rollers. */
-static spmv_status find_slots(struct amg *amg)
+spmv_status amg_find_slots(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
-    struct amg_places s = {.a = amg_rows_of(&amg->given), .rows = amg->given.rows};
+    struct amg_level l = {.rows = amg->given.rows};
     const spmv_type type = amg->given.val != NULL ? amg->given.type : amg->m->type;
-    int64_t all = 0, largest = 0, full = 0;
-    TRY(group_rows(amg, &work, &s, &all, &largest, &full));
-    if (s.block < 2 || (double)full < FULL * (double)s.rows || all > INT32_MAX / s.block)
+    const int64_t all_rows = amg->ranks != NULL ? amg->ranks->rows : amg->given.rows;
+    int64_t own = 0, all = 0, full = 0;
+    TRY(amg_open_first(amg, &l));
+    const spmv_csr rows = amg_own_matrix(&l, amg->given);
+    struct amg_places s = {.a = amg_rows_of(&rows), .rows = rows.rows, .room = amg_room(&l)};
+    TRY(group_rows(amg, &work, &s, all_rows, &own, &all, &full));
+    if (s.block < 2 || (double)full < FULL * (double)all_rows || all > INT32_MAX / s.block)
         goto done;
+    TRY(amg_alloc(&work, l.rows * 4, (void **)&s.component));
+    TRY(amg_run(amg->ctx, AMG_NODE_COMPONENT, amg->m->type, &s, s.rows));
+    TRY(amg_fetch(amg, &l, s.component, 4));
     TRY(amg_alloc(&amg->lasting, s.rows * 4, (void **)&s.slot));
-    TRY(amg_alloc(&amg->lasting, all * s.block * 4, (void **)&s.row));
-    TRY(amg_run(amg->ctx, AMG_NODE_PLACE, type, &s, all));
+    TRY(amg_alloc(&amg->lasting, own * s.block * 4, (void **)&s.row));
+    TRY(amg_run(amg->ctx, AMG_NODE_PLACE, type, &s, own));
+    TRY(amg_count_nodes(amg, s.before, s.rows, own));
     amg->block = s.block;
-    amg->nodes = all;
+    amg->nodes = own;
     amg->slot = s.slot;
     amg->row = s.row;
 done:
+    if (l.halo != NULL)
+        amg->tools->close(l.halo);
     amg_release(&work);
     return st;
 }
@@ -117,7 +137,7 @@ spmv_status amg_find_block(struct amg *amg)
                 amg->block = block;
         }
     if (!alike)
-        TRY(find_slots(amg));
+        TRY(amg_find_slots(amg));
 done:
     return st;
 }
@@ -125,7 +145,10 @@ done:
 struct amg_slots amg_slots_of(const struct amg *amg, const struct amg_level *l)
 {
     const bool first = l == amg->level && l->block > 1;
-    return (struct amg_slots){l->block, first ? amg->slot : NULL, first ? amg->row : NULL};
+    if (!first)
+        return (struct amg_slots){l->block, NULL, NULL};
+    return amg->whole_slot != NULL ? (struct amg_slots){l->block, amg->whole_slot, amg->whole_row}
+                                   : (struct amg_slots){l->block, amg->slot, amg->row};
 }
 
 /* The matrix of nodes by one pass on a GPU. *made: false if that takes too much memory. */
@@ -157,7 +180,7 @@ spmv_status amg_find_nodes(struct amg *amg, struct amg_level *l, int64_t *counts
     spmv_status st = SPMV_OK;
     bool made = false;
     struct amg_nodes s = {.a = amg_rows_of(&l->a), .slots = amg_slots_of(amg, l), .count = counts};
-    nodes->rows = s.slots.slot != NULL ? amg->nodes : l->rows / l->block;
+    nodes->rows = s.slots.slot == NULL ? l->rows / l->block : amg->whole_slot != NULL ? amg->whole_nodes : amg->nodes;
     if (l->block == 1) {
         nodes->a = l->a;
         nodes->diagonal = l->diagonal;

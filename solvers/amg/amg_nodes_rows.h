@@ -26,6 +26,8 @@ struct amg_places {
     const int64_t *before; /* rows + 1: nodes that begin before a row */
     int64_t *first;        /* nodes + 1: the first row of a node */
     int64_t *size;         /* rows of a node, or 0 if it is not full */
+    int32_t *component;    /* of each row: in its node if that is full, else -1; with ranks also of ghosts */
+    int64_t room;          /* with ranks: the place of the first own row, since rows are counted from there */
     int32_t *slot, *row;   /* see struct amg_slots */
 };
 
@@ -52,6 +54,13 @@ struct amg_basis {
     double *coarse_basis;     /* those of the next level, nulls x nulls for each aggregate */
     const int32_t *aggregate; /* of each node, or -1 */
     int64_t *count;           /* entries of each row of p0 */
+};
+
+/* A basis in the order of rows and of slots. */
+struct amg_slot_basis {
+    const int32_t *slot;
+    int nulls, back; /* back: from slots to rows */
+    double *of_rows, *of_slots;
 };
 
 /* At most one of so many nodes may be in one row alone: blocks may vanish, as those of quadratic elements do. */
@@ -125,6 +134,12 @@ AMG_ROW void TYPED(amg_node_size)(const struct amg_places *s, int64_t i)
     s->size[i] = s->block == 0 || size == s->block ? size : 0;
 }
 
+AMG_ROW void TYPED(amg_node_component)(const struct amg_places *s, int64_t i)
+{
+    const int64_t node = s->before[i + 1] - 1, first = s->first[node];
+    s->component[s->room + i] = s->first[node + 1] - first == s->block ? (int32_t)(i - first) : -1;
+}
+
 /* How well row i fits each component: the sums of its couplings to that component of full nodes, times -1. Those
  * of one component nearly cancel the diagonal, because a translation has no energy; those to others sum to 0. */
 AMG_ROW void TYPED(amg_fit)(const struct amg_places *s, int64_t i, double *fit)
@@ -134,12 +149,11 @@ AMG_ROW void TYPED(amg_fit)(const struct amg_places *s, int64_t i, double *fit)
     for (int c = 0; c < s->block; c++)
         fit[c] = 0;
     for (int64_t k = amg_offset(&s->a, i); k < amg_offset(&s->a, i + 1); k++) {
-        const int32_t j = s->a.col[k];
-        const int64_t node = s->before[j + 1] - 1, first = s->first[node];
-        if (j == i && val != NULL)
+        const int32_t j = s->a.col[k], c = s->component[j];
+        if (j == i + s->room && val != NULL)
             diagonal = (double)val[k];
-        if (s->first[node + 1] - first == s->block)
-            fit[j - first] -= val != NULL ? (double)val[k] : 0;
+        if (c >= 0)
+            fit[c] -= val != NULL ? (double)val[k] : 0;
     }
     for (int c = 0; c < s->block && diagonal < 0; c++)
         fit[c] = -fit[c];
@@ -228,6 +242,16 @@ AMG_ROW void TYPED(amg_node_count)(const struct amg_nodes *s, int64_t i)
 AMG_ROW void TYPED(amg_node_fill)(const struct amg_nodes *s, int64_t i)
 {
     TYPED(amg_merge_node)(s, i, 1);
+}
+
+/* Element k of a basis by rows, and its place among slots. */
+AMG_ROW void TYPED(amg_slot_basis)(const struct amg_slot_basis *s, int64_t k)
+{
+    double *const there = s->of_slots + s->slot[k / s->nulls] * (int64_t)s->nulls + k % s->nulls;
+    if (s->back)
+        s->of_rows[k] = *there;
+    else
+        *there = s->of_rows[k];
 }
 
 /* Element k of the basis without vectors of the caller: each unknown of a node has a constant. */

@@ -138,9 +138,14 @@ spmv_status amg_smallest_of_ranks(const struct amg *amg, double *number)
 
 spmv_status amg_add_ranks(const struct amg *amg, const struct amg_level *l, int64_t *number)
 {
+    return l->halo != NULL ? amg_add_all_ranks(amg, number) : SPMV_OK;
+}
+
+spmv_status amg_add_all_ranks(const struct amg *amg, int64_t *number)
+{
     spmv_status st = SPMV_OK;
     int64_t *all = NULL;
-    if (l->halo == NULL)
+    if (amg->ranks == NULL || ranks_of(amg) == 1)
         return SPMV_OK;
     TRY(amg_gather_numbers(amg, number, 1, (void **)&all));
     *number = 0;
@@ -344,6 +349,39 @@ done:
     return st;
 }
 
+spmv_status amg_open_first(const struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct rank_first first;
+    if (amg->ranks == NULL || ranks_of(amg) == 1)
+        return SPMV_OK;
+    TRY(amg->tools->first(amg->ranks->self, amg->m->type, &first));
+    l->halo = first.halo;
+done:
+    return st;
+}
+
+spmv_status amg_cut_nodes(const struct amg *amg, int64_t *begins, int64_t rows)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    int64_t *first = NULL, *ones = NULL, chunks = 0;
+    if (amg->ranks == NULL)
+        return SPMV_OK;
+    while (chunks < amg->ranks->chunks && amg->ranks->chunk[chunks] < rows)
+        chunks++;
+    if (chunks == 0)
+        return SPMV_OK;
+    TRY(amg_alloc(&work, chunks * 8, (void **)&first));
+    TRY(amg_alloc(&work, chunks * 8, (void **)&ones));
+    TRY(spmv_upload(amg->ctx, amg->ranks->chunk, first, chunks * 8));
+    TRY(spmv_map_index(amg->ctx, SPMV_I64, &(int64_t){1}, &(int64_t){0}, ones, chunks));
+    TRY(spmv_scatter(amg->ctx, SPMV_I64, ones, first, 64, begins, rows, chunks));
+done:
+    amg_release(&work);
+    return st;
+}
+
 spmv_status amg_check_nodes(const struct amg *amg, int block)
 {
     return amg->ranks->block % block == 0
@@ -401,6 +439,24 @@ static spmv_status find_coarse_chunks(const struct amg *amg, const struct amg_le
     TRY(spmv_download(amg->ctx, offsets, chunk, count * 8));
 done:
     amg_release(&work);
+    return st;
+}
+
+spmv_status amg_count_nodes(struct amg *amg, const int64_t *before, int64_t rows, int64_t own)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level l = {.chunk = (int64_t *)(uintptr_t)(amg->ranks != NULL ? amg->ranks->chunk : NULL), .rows = rows};
+    int64_t *all = NULL;
+    if (amg->ranks == NULL)
+        return SPMV_OK;
+    TRY(new_bounds(amg, &amg->node_of_rank, &amg->node_chunk));
+    TRY(find_coarse_chunks(amg, &l, before, amg->node_chunk));
+    TRY(amg_gather_numbers(amg, &own, 1, (void **)&all));
+    amg->node_of_rank[0] = 0;
+    for (int r = 0; r < ranks_of(amg); r++)
+        amg->node_of_rank[r + 1] = amg->node_of_rank[r] + all[r];
+done:
+    host_free(all);
     return st;
 }
 
@@ -759,13 +815,13 @@ struct node_layout {
     int64_t nodes;
 };
 
-/* Nodes of the rows of other ranks, ascending; *before: those of lower ranks. */
-static int64_t list_nodes(const struct rank_halo *h, int block, int32_t *list, int64_t *before)
+/* Nodes of the rows of other ranks, which have these slots, ascending; *before: those of lower ranks. */
+static int64_t list_nodes(const struct rank_halo *h, const int32_t *ghost, int block, int32_t *list, int64_t *before)
 {
     int64_t count = 0;
     *before = 0;
     for (int64_t k = 0; k < h->before + h->after; k++) {
-        const int32_t node = h->ghost[k] / block;
+        const int32_t node = ghost[k] / block;
         if (count == 0 || list[count - 1] != node)
             list[count++] = node;
         if (k < h->before)
@@ -774,16 +830,47 @@ static int64_t list_nodes(const struct rank_halo *h, int block, int32_t *list, i
     return count;
 }
 
+/* Slots of the level's rows: *of_own: of own rows, from the rank's first slot on; *of_ghosts: of rows of other ranks, in
+ * the whole level. Both in host memory; NULL: rows are slots. */
+static spmv_status find_row_slots(const struct amg *amg, const struct amg_level *l, int32_t **of_own, int32_t **of_ghosts)
+{
+    spmv_status st = SPMV_OK;
+    const struct rank_halo *const h = l->halo;
+    const struct amg_slots slots = amg_slots_of(amg, l);
+    struct amg_pool work = {.ctx = amg->ctx};
+    int32_t *all = NULL;
+    if (slots.slot == NULL)
+        return SPMV_OK;
+    const int32_t first = (int32_t)(amg->node_of_rank[amg->ranks->rank] * slots.block);
+    TRY(host_alloc(amg->ctx, max_i64(1, h->own) * 4, what, (void **)of_own));
+    TRY(host_alloc(amg->ctx, max_i64(1, h->before + h->after) * 4, what, (void **)of_ghosts));
+    TRY(amg_alloc(&work, l->rows * 4, (void **)&all));
+    if (h->own > 0) {
+        TRY(spmv_map_scalar(amg->ctx, SPMV_ADD, SPMV_I32, &first, slots.slot, all + h->room, h->own));
+        TRY(spmv_download(amg->ctx, slots.slot, *of_own, h->own * 4));
+    }
+    TRY(amg_fetch(amg, l, all, 4));
+    TRY(spmv_download(amg->ctx, all + h->room - h->before, *of_ghosts, h->before * 4));
+    TRY(spmv_download(amg->ctx, all + h->room + h->own, *of_ghosts + h->before, h->after * 4));
+done:
+    amg_release(&work);
+    return st;
+}
+
 static spmv_status find_layout(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
                                struct node_layout *n)
 {
     spmv_status st = SPMV_OK;
     const struct rank_halo *const h = l->halo;
     const int block = l->block;
-    int32_t *list = NULL, *slot = NULL, *row = NULL, *there = NULL;
+    int32_t *list = NULL, *slot = NULL, *row = NULL, *there = NULL, *of_own = NULL, *of_ghosts = NULL;
     int64_t before = 0;
+    TRY(find_row_slots(amg, l, &of_own, &of_ghosts));
+    const int32_t *const ghost_slot = of_ghosts != NULL ? of_ghosts : h->ghost;
+    const int64_t first = of_own != NULL ? amg->node_of_rank[amg->ranks->rank] : h->first / block;
     TRY(host_alloc(amg->ctx, max_i64(1, h->before + h->after) * 4, what, (void **)&list));
-    const int64_t ghosts = list_nodes(h, block, list, &before), own = h->own / block;
+    const int64_t ghosts = list_nodes(h, ghost_slot, block, list, &before),
+                  own = of_own != NULL ? amg->nodes : h->own / block;
     n->nodes = ghosts + own;
     TRY(host_alloc(amg->ctx, max_i64(1, l->rows) * 4, what, (void **)&slot));
     TRY(host_alloc(amg->ctx, max_i64(1, n->nodes * block) * 4, what, (void **)&row));
@@ -795,22 +882,23 @@ static spmv_status find_layout(const struct amg *amg, const struct amg_level *l,
         slot[i] = 0;
         if (!mine && k < 0) /* only aligns */
             continue;
-        while (!mine && list[ghost] != h->ghost[k] / block)
+        while (!mine && list[ghost] != ghost_slot[k] / block)
             ghost++;
-        const int64_t place = mine ? before + own_row / block : ghost < before ? ghost : own + ghost;
-        slot[i] = (int32_t)(place * block + (mine ? own_row : h->ghost[k]) % block);
+        const int64_t own_slot = mine && of_own != NULL ? of_own[own_row] : own_row;
+        const int64_t place = mine ? before + own_slot / block : ghost < before ? ghost : own + ghost;
+        slot[i] = (int32_t)(place * block + (mine ? own_slot : ghost_slot[k]) % block);
         row[slot[i]] = (int32_t)i;
     }
     TRY(amg_alloc(work, ghosts * 4, (void **)&there));
     TRY(spmv_upload(amg->ctx, list, there, ghosts * 4));
-    n->numbers = (struct amg_numbers){there, before, before, own, ghosts - before, h->first / block};
+    n->numbers = (struct amg_numbers){there, before, before, own, ghosts - before, first};
     TRY(amg_alloc(work, l->rows * 4, (void **)&n->slots.slot));
     TRY(spmv_upload(amg->ctx, slot, (int32_t *)(uintptr_t)n->slots.slot, l->rows * 4));
     TRY(amg_alloc(work, n->nodes * block * 4, (void **)&n->slots.row));
     TRY(spmv_upload(amg->ctx, row, (int32_t *)(uintptr_t)n->slots.row, n->nodes * block * 4));
     n->slots.block = block;
 done:
-    host_free_all(list, slot, row);
+    host_free_all(list, slot, row, of_own, of_ghosts);
     return st;
 }
 
@@ -838,8 +926,9 @@ spmv_status amg_take_node_chunks(const struct amg *amg, const struct amg_level *
     spmv_status st = SPMV_OK;
     if (l->chunk == NULL)
         return SPMV_OK;
-    TRY(take_chunks(amg, l->chunk, &nodes->chunk));
-    for (int64_t c = 0; c <= amg->ranks->chunks; c++)
+    const bool slots = amg_slots_of(amg, l).slot != NULL;
+    TRY(take_chunks(amg, slots ? amg->node_chunk : l->chunk, &nodes->chunk));
+    for (int64_t c = 0; c <= amg->ranks->chunks && !slots; c++)
         nodes->chunk[c] /= l->block;
 done:
     return st;
@@ -853,10 +942,11 @@ spmv_status amg_find_nodes_of_rank(struct amg *amg, const struct amg_level *l, i
     int64_t *offsets = NULL;
     spmv_csr own;
     TRY(new_bounds(amg, &nodes->row_of_rank, &nodes->chunk));
+    const bool slots = amg_slots_of(amg, l).slot != NULL;
     for (int r = 0; r <= ranks_of(amg); r++)
-        nodes->row_of_rank[r] = l->row_of_rank[r] / l->block;
+        nodes->row_of_rank[r] = slots ? amg->node_of_rank[r] : l->row_of_rank[r] / l->block;
     for (int64_t c = 0; c <= amg->ranks->chunks; c++)
-        nodes->chunk[c] = l->chunk[c] / l->block;
+        nodes->chunk[c] = slots ? amg->node_chunk[c] : l->chunk[c] / l->block;
     nodes->all_rows = nodes->row_of_rank[ranks_of(amg)];
     TRY(find_layout(amg, l, &work, &n));
     TRY(find_node_rows(amg, l, &n, counts, nodes, &own));
@@ -899,6 +989,24 @@ done:
     return st;
 }
 
+/* The vectors of own nodes, which are by rows, to their slots or back; a slot without a row has 0. */
+static spmv_status move_basis(const struct amg *amg, struct amg_level *l, double *of_slots, int64_t elements, bool back)
+{
+    spmv_status st = SPMV_OK;
+    const struct amg_slots slots = amg_slots_of(amg, l);
+    const struct amg_slot_basis s = {slots.slot, l->nulls, back, l->basis, of_slots};
+    if (elements == 0)
+        return SPMV_OK;
+    if (slots.slot == NULL)
+        return spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_F64, back ? of_slots : l->basis, back ? l->basis : of_slots,
+                        elements);
+    if (!back)
+        TRY(spmv_map_index(amg->ctx, SPMV_F64, &(double){0}, &(double){0}, of_slots, elements));
+    TRY(run_slot_basis(amg, &s, l->halo->own * l->nulls));
+done:
+    return st;
+}
+
 /* Makes the vectors orthonormal in each own aggregate, of nodes of all ranks. */
 static spmv_status make_orthonormal(struct amg *amg, struct amg_level *l, struct amg_level *nodes)
 {
@@ -908,8 +1016,7 @@ static spmv_status make_orthonormal(struct amg *amg, struct amg_level *l, struct
     const int64_t each = (int64_t)l->block * l->nulls, own = h->own * each;
     double *basis = NULL;
     TRY(amg_alloc(&nodes->work, (h->room + h->own + h->after) * each * 8, (void **)&basis));
-    if (own > 0)
-        TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_F64, l->basis, basis + h->room * each, own));
+    TRY(move_basis(amg, l, basis + h->room * each, own, false));
     TRY(amg->tools->fetch(h, basis, each * 8));
     TRY(amg_alloc(&next->work, nodes->r.rows * l->nulls * l->nulls * 8, (void **)&next->basis));
     const struct amg_basis s = {.r = amg_rows_of(&nodes->r),
@@ -922,8 +1029,7 @@ static spmv_status make_orthonormal(struct amg *amg, struct amg_level *l, struct
     else
         TRY(run_orthonormal(amg, &s, nodes->r.rows));
     TRY(amg->tools->give_back(h, basis, each * 8));
-    if (own > 0)
-        TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_F64, basis + h->room * each, l->basis, own));
+    TRY(move_basis(amg, l, basis + h->room * each, own, true));
 done:
     return st;
 }
@@ -942,7 +1048,7 @@ spmv_status amg_find_basis_of_rank(struct amg *amg, struct amg_level *l, int64_t
                          (long long)(aggregates * l->nulls)));
     TRY(gather_members(amg, nodes, aggregates, counts));
     TRY(make_orthonormal(amg, l, nodes));
-    struct amg_basis s = {.slots.block = l->block,
+    struct amg_basis s = {.slots = amg_slots_of(amg, l),
                           .nulls = l->nulls,
                           .basis = l->basis,
                           .aggregate = nodes->aggregate + nodes->halo->room,
@@ -1005,6 +1111,33 @@ done:
     return st;
 }
 
+/* The slots of the whole first level. */
+static spmv_status gather_slots(struct amg *amg, const struct amg_level *l, struct amg_pool *pool,
+                                struct amg_pool *work)
+{
+    spmv_status st = SPMV_OK;
+    const struct amg_slots own = amg_slots_of(amg, l);
+    const int32_t first = own.slot != NULL ? (int32_t)(amg->node_of_rank[amg->ranks->rank] * own.block) : 0;
+    int32_t *slot = NULL, *row = NULL, *rows = NULL;
+    void *whole = NULL;
+    if (own.slot == NULL)
+        return SPMV_OK;
+    amg->whole_nodes = amg->node_of_rank[ranks_of(amg)];
+    TRY(amg_alloc(work, l->halo->own * 4, (void **)&slot));
+    if (l->halo->own > 0)
+        TRY(spmv_map_scalar(amg->ctx, SPMV_ADD, SPMV_I32, &first, own.slot, slot, l->halo->own));
+    TRY(gather_array(amg, slot, l->row_of_rank, 4, pool, &whole));
+    TRY(amg_alloc(pool, amg->whole_nodes * own.block * 4, (void **)&row));
+    TRY(amg_alloc(work, l->all_rows * 4, (void **)&rows));
+    TRY(spmv_map_index(amg->ctx, SPMV_I32, &(int32_t){0}, &(int32_t){1}, rows, l->all_rows));
+    TRY(spmv_map_index(amg->ctx, SPMV_I32, &(int32_t){-1}, &(int32_t){0}, row, amg->whole_nodes * own.block));
+    TRY(spmv_scatter(amg->ctx, SPMV_I32, rows, whole, 32, row, amg->whole_nodes * own.block, l->all_rows));
+    amg->whole_slot = whole;
+    amg->whole_row = row;
+done:
+    return st;
+}
+
 static spmv_status make_whole(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
@@ -1038,6 +1171,7 @@ static spmv_status make_whole(struct amg *amg, struct amg_level *l)
         TRY(gather_array(amg, l->basis, l->row_of_rank, 8 * l->nulls, &l->work, &basis));
         l->basis = basis;
     }
+    TRY(gather_slots(amg, l, &whole, &work));
     TRY(amg->tools->open(amg->ranks->self, &none, &l->halo_all));
     amg->tools->close(l->halo);
     l->halo = NULL;

@@ -65,9 +65,11 @@
     X(NODE_BEGIN, node_begin, places)                                                                                  \
     X(NODE_FIRST, node_first, places)                                                                                  \
     X(NODE_SIZE, node_size, places)                                                                                    \
+    X(NODE_COMPONENT, node_component, places)                                                                          \
     X(NODE_PLACE, node_place, places)                                                                                  \
     X(NODE_COUNT, node_count, nodes)                                                                                   \
     X(NODE_FILL, node_fill, nodes)                                                                                     \
+    X(SLOT_BASIS, slot_basis, slot_basis)                                                                              \
     X(COMPONENTS, components, basis)                                                                                   \
     X(ORTHONORMAL, orthonormal, basis)                                                                                 \
     X(BASIS_COUNT, basis_count, basis)                                                                                 \

@@ -154,6 +154,7 @@ spmv_status amg_build(struct amg *amg, spmv_type type)
     amg->level[0].block = amg->block;
     amg->level[0].nulls = amg->nulls;
     amg->imprecise = amg->unchecked = amg->classical = amg->moves = false;
+    amg->whole_slot = amg->whole_row = NULL;
     TRY(amg_alloc(&amg->pool, sizeof *amg->cells, (void **)&amg->cells));
     /* read whole, set in parts */
     TRY(spmv_upload(amg->ctx, &(const struct amg_cells){0}, amg->cells, sizeof *amg->cells));

@@ -19,6 +19,7 @@ static void destroy(void *self)
     amg_clear(amg);
     amg_release(&amg->lasting);
     csr_free_context(amg->ctx, &amg->given_copies);
+    host_free_all(amg->node_of_rank, amg->node_chunk);
     context_freed(amg->ctx);
     host_free(amg);
 }
@@ -240,6 +241,8 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
             amg->finds_block = amg->block == 0;
             if (amg->finds_block)
                 TRY(amg_find_block(amg));
+        } else if (amg->finds_block && amg->block == 1) {
+            TRY(amg_find_slots(amg));
         }
         if (amg->block == 1 && amg->nulls == 1) /* a vector near_null, without a basis */
             amg->nulls = 0;

@@ -29,12 +29,14 @@ static const struct system {
     int block;                                           /* 0: found */
     const char *vectors;                                 /* near the null space */
     bool unsorted;                                       /* columns descend in some rows */
-    enum { SYMMETRIC, GENERAL, ONE_WAY, NEGATIVE } kind; /* ONE_WAY: some entries have none across the diagonal */
+    /* ONE_WAY: some entries have none across the diagonal; ROLLERS: some nodes have no first row */
+    enum { SYMMETRIC, GENERAL, ONE_WAY, NEGATIVE, ROLLERS } kind;
 } systems[] = {
 #ifdef HOST_CUDA
     {"poisson3d:9", SPMV_F64, 0, "rows in f32", "peer", 0, NULL, false, SYMMETRIC},
     {"diffusion2d:24,1000000", SPMV_F64, 0, "classical", NULL, 0, NULL, false, SYMMETRIC},
     {"elasticity2d:10", SPMV_F64, 0, "nodes of 2 rows; 3 near-null vectors", NULL, 0, "rigid2d:10", false, SYMMETRIC},
+    {"elasticity2d:10", SPMV_F64, 0, "nodes of up to 2 rows", NULL, 0, NULL, false, ROLLERS},
     {"elements:26", SPMV_F64, 100, "degree 3;", NULL, 0, NULL, false, SYMMETRIC},
     {"convdiff2d:26,3", SPMV_F64, 100, "not symmetric", NULL, 0, NULL, false, GENERAL},
     {"convdiff2d:24,3", SPMV_F32, 100, "not symmetric", "peer", 0, NULL, false, ONE_WAY},
@@ -44,6 +46,8 @@ static const struct system {
     {"stencil27:18", SPMV_F32, 0, "rows in f32", NULL, 0, NULL, false, SYMMETRIC},
     {"diffusion2d:90,1000000", SPMV_F64, 0, "classical", NULL, 0, NULL, false, SYMMETRIC},
     {"elasticity2d:60", SPMV_F64, 0, "nodes of 2 rows", NULL, 0, NULL, false, SYMMETRIC},
+    {"elasticity2d:58", SPMV_F64, 0, "nodes of up to 2 rows", NULL, 0, NULL, false, ROLLERS},
+    {"elasticity2d:30", SPMV_F64, 0, "nodes of up to 2 rows", NULL, 0, NULL, false, ROLLERS}, /* each rank has all */
     {"elements:140", SPMV_F64, 4096, "degree 3;", NULL, 0, NULL, true, SYMMETRIC},
     {"elasticity3d:12", SPMV_F64, 0, "nodes of 3 rows; 6 near-null vectors", NULL, 3, "rigid3d:12", false, SYMMETRIC},
     {"elasticity2d:50", SPMV_F64, 0, "3 near-null vectors", NULL, 1, "rigid2d:50", false, SYMMETRIC},
@@ -109,7 +113,7 @@ static spmv_preconditioner_options precond_options_of(const struct run *run, spm
     spmv_preconditioner_options options;
     spmv_preconditioner_options_init(&options, sizeof options);
     options.block = run->system->block;
-    options.general = run->system->kind != SYMMETRIC;
+    options.general = run->system->kind != SYMMETRIC && run->system->kind != ROLLERS;
     *near_null = NULL;
     if (run->near_nulls == 0)
         return options;
@@ -362,6 +366,26 @@ static void cut_rows(spmv_csr *a)
     a->nnz = kept;
 }
 
+/* Every fifth node of two rows loses the first one, and its column. */
+static void remove_rows(spmv_csr *a)
+{
+    int64_t *const row_ptr = (int64_t *)(uintptr_t)a->row_ptr, kept = 0, rows = 0;
+    int32_t *const col = (int32_t *)(uintptr_t)a->col;
+    double *const val = (double *)(uintptr_t)a->val;
+    for (int64_t i = 0, k = 0; i < a->rows; i++) {
+        const int64_t end = row_ptr[i + 1];
+        for (; k < end; k++)
+            if (i % 10 != 0 && col[k] % 10 != 0) {
+                col[kept] = col[k] - col[k] / 10 - 1;
+                val[kept++] = val[k];
+            }
+        if (i % 10 != 0)
+            row_ptr[++rows] = kept;
+    }
+    a->rows = a->cols = rows;
+    a->nnz = kept;
+}
+
 static void negate(const spmv_csr *a)
 {
     for (int64_t k = 0; k < a->nnz; k++)
@@ -379,6 +403,8 @@ static void same_hierarchy(void **state)
             cut_rows(&a);
         if (systems[s].kind == NEGATIVE)
             negate(&a);
+        if (systems[s].kind == ROLLERS)
+            remove_rows(&a);
         if (systems[s].unsorted)
             turn_rows(&a);
         struct run run = {.system = &systems[s], .a = &a, .outcome = &alone};
@@ -415,9 +441,11 @@ static void same_hierarchy(void **state)
 #endif
         assert_non_null(strstr(one.layout, systems[s].says));
         assert_true(one.levels > 1 && second_level(&one) > systems[s].coarse);
-        assert_string_equal(alone.layout, one.layout);
-        assert_true(llabs(alone.result.iterations - one.result.iterations) <= 1);
-        if (support_backend == SPMV_BACKEND_REF)
+        const bool cut = systems[s].kind == ROLLERS; /* such nodes end at the bounds of chunks */
+        if (!cut)
+            assert_string_equal(alone.layout, one.layout);
+        assert_true(llabs(alone.result.iterations - one.result.iterations) <= 1 + 2 * cut);
+        if (support_backend == SPMV_BACKEND_REF && !cut)
             assert_memory_equal(alone.applied, one.applied, (size_t)a.rows * spmv_type_size(systems[s].type));
         close_outcome(&alone);
         close_outcome(&one);

@@ -434,6 +434,7 @@ class Reports(Case):
     def test_bench_without_peers(self):
         done = run("bench", "poisson2d:9", "--peers", "none", ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\Aspmv of poisson2d:9: .* Gflop/s in products\n\Z")
 
     def test_quiet_ranks(self):
         done = run("solve", "poisson2d:40", "--json", "-q", ranks=3)

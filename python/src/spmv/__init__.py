@@ -18,6 +18,7 @@ from ._context import Context, cuda_built
 from ._files import generate, read, write
 from ._group import Group, GroupMatrix, GroupSolver
 from ._matrix import CSR
+from ._pattern import Pattern
 from ._plan import Plan
 from ._primitives import (
     combine,
@@ -46,6 +47,7 @@ __all__ = [
     "GroupMatrix",
     "GroupSolver",
     "MultiplyPlan",
+    "Pattern",
     "Plan",
     "Result",
     "SDDMM",

@@ -7,11 +7,12 @@ same kind for a result.
 
 from __future__ import annotations
 
+import importlib
 import math
 import operator
 import sys
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -99,8 +100,8 @@ def _of_torch(array: Any, name: str) -> View:
     torch = sys.modules["torch"]
     if array.layout != torch.strided:
         raise TypeError(f"{name} is a sparse tensor")
-    if array.requires_grad:
-        raise ValueError(f"{name} requires a gradient, which spmv does not compute: pass {name}.detach()")
+    if array.requires_grad and torch.is_grad_enabled():
+        raise ValueError(f"{name} requires a gradient, which this function does not compute: pass {name}.detach()")
     if array.device.type not in ("cpu", "cuda"):
         raise TypeError(f"{name} is on the device {array.device}; spmv uses cpu and cuda")
     try:
@@ -191,6 +192,18 @@ def kind_of(array: Any) -> str:
     return "other"
 
 
+def differentiable(x: Any) -> Any:
+    """The module spmv.torch or spmv.jax, if x belongs to a function that PyTorch or JAX differentiates or compiles."""
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and isinstance(x, torch.Tensor):
+        wanted = x.requires_grad and torch.is_grad_enabled()
+        if wanted or torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None:
+            return importlib.import_module("spmv.torch")
+    elif jax is not None and isinstance(x, jax.core.Tracer):
+        return importlib.import_module("spmv.jax")
+    return None
+
+
 def view(array: Any, name: str, context: Context | None = None) -> View:
     """The view of an array; anything that NumPy makes an array of is one in host memory."""
     if isinstance(array, View):
@@ -204,8 +217,8 @@ def view(array: Any, name: str, context: Context | None = None) -> View:
         return _of_torch(array, name)
     if kind == "jax" and isinstance(array, sys.modules["jax"].core.Tracer):
         raise TypeError(
-            f"{name} has no values yet: JAX traces the function (jit, grad, vmap). spmv computes with values "
-            "and cannot be traced: call it outside of the traced function, or by jax.pure_callback"
+            f"{name} has no values yet: JAX traces the function (jit, grad, vmap). Only plan @ x and the functions "
+            "of spmv.jax can be traced: call others outside of the traced function, or by jax.pure_callback"
         )
     if kind == "jax" and getattr(array, "is_fully_addressable", True) is False:
         raise TypeError(f"{name} is spread over several processes")
@@ -412,7 +425,7 @@ def by_columns(v: View) -> bool:
 
 def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context, columns: bool = False) -> View:
     """A new array of the kind and on the device of like. columns: a matrix that lies column by column (by_columns)."""
-    order = "F" if columns else "C"
+    order: Literal["C", "F"] = "F" if columns else "C"
     if like.kind == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(context.number):
@@ -631,6 +644,20 @@ def copied(v: View, context: Context) -> View:
         part = np.dtype("int32" if v.dtype.itemsize == 4 else "int64")  # copies bits
         _core.map(context._handle, "copy", CODES[part], v.address, there.address, v.bytes // part.itemsize)
     return there
+
+
+KEPT = 8
+
+
+def kept(made: dict[Any, Any], key: Any, make: Any, fits: Any = None) -> Any:
+    """made[key], which make() makes if there is none that fits; the KEPT keys that were used last are kept."""
+    found = made.pop(key, None)
+    if found is None or (fits is not None and not fits(found)):
+        found = make()
+        while len(made) >= KEPT:
+            made.pop(next(iter(made)), None)
+    made[key] = found
+    return found
 
 
 def overlap(a: View, b: View) -> bool:

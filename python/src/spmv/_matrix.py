@@ -137,7 +137,9 @@ def arrays_of(A: Any, shape: Any) -> tuple[Any, Any, Any, Any, str]:
         if A.layout != torch.sparse_csr:
             raise TypeError(f"a tensor of the layout {A.layout}; torch.sparse_csr or torch.sparse_coo is needed")
         if A.requires_grad:
-            raise ValueError("the matrix requires a gradient, which spmv does not compute: pass A.detach()")
+            raise ValueError(
+                "the matrix requires a gradient: pass A.detach(). spmv.torch.spmm has gradients of values"
+            )
         if A.dim() != 2:
             raise ValueError(f"a tensor of {A.dim()} dimensions; 2 are needed")
         return A.values(), A.col_indices(), A.crow_indices(), tuple(A.shape), "torch"
@@ -248,6 +250,23 @@ def take(
             parts[6] = 0  # the check is of the pattern
         _core.matrix_check(checker._handle, tuple(parts))
     return taken, vectors, context
+
+
+def transposed(context: Context, matrix: Taken, values: View) -> Taken:
+    """The transpose of the matrix with these values, in the same memory."""
+    on_host = matrix.device == "cpu"
+    parts = list(matrix.tuple(HOST_MEMORY if on_host else CONTEXT_MEMORY))
+    parts[6], parts[7] = values.address if matrix.nnz else 0, ALL_CODES[values.dtype]
+    handle = _core.matrix_transpose(context._handle, tuple(parts))
+    rows, cols, nnz, row_ptr, bits, col, val, code, _ = _core.matrix_view(handle)
+
+    def part(at: int, n: int, dtype: Any) -> View:
+        return View(at, (n,), np.dtype(dtype), matrix.device, "other", True, False, None, handle)
+
+    indptr = part(row_ptr, rows + 1, f"int{bits}")
+    made = Taken((rows, cols), part(val, nnz, DTYPES[code]), part(col, nnz, "int32"), indptr, matrix.kind)
+    made.nnz = nnz
+    return made
 
 
 def downloaded(context: Context, v: View) -> np.ndarray:

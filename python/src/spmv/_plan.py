@@ -13,17 +13,20 @@ from ._arrays import (
     by_columns,
     check_out,
     copied,
+    differentiable,
     direct,
     empty,
     finished,
+    kept,
     on_device,
     overlap,
     taken,
     view,
     whole,
 )
-from ._context import ALL_CODES, Context, context_of, type_name
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take
+from ._context import ALL_CODES, HALVES, Context, context_of, type_name
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take, transposed
+from ._numbers import numbered
 
 try:
     from scipy.sparse.linalg import LinearOperator as _Base
@@ -153,6 +156,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         self._operation, self._vectors, self._method, self._columns = operation, vectors, method, columns
         self._values: View = parent._values if parent is not None else matrix.data
         self._others: dict[Any, Plan] = {}
+        self._reverse: Plan | None = None
+        self._number = numbered(self)
         # On a GPU from the start: graphs that captured products must not lose their plan.
         self._updates = context.is_cuda
         self._x_shape = (cols,) if vectors == 1 else (cols, vectors)
@@ -190,6 +195,9 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             if _multiply(self._handle, x, out, None, None):
                 return out
             return self._product(x, None, None, None)
+        traced = differentiable(x)
+        if traced is not None:
+            return traced.matmul(self, x)
         if not self._on_host:
             out = self._direct(x, None, None, None)
             if out is not None:
@@ -279,13 +287,40 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         return finished(result, given) if out is None else out
 
     def _with(self, operation: int, vectors: int, columns: tuple[bool, bool] = _ROWS) -> Plan:
-        """The plan for another operation, number of vectors or order; the last one of each is kept."""
-        key = (operation, vectors > 1, columns)
-        other = self._others.get(key)
-        if other is None or other._vectors != vectors:
-            other = Plan._of(self, operation, vectors, columns)
-            self._others[key] = other
-        return other
+        """The plan for another operation, number of vectors or order; those used last are kept.
+
+        Where the plans copy the matrix, one of several vectors is kept for each operation and order.
+        """
+        borrows = operation == 0 and (self._matrix.device != "cpu" or self._on_host)
+        key = (operation, vectors if borrows else vectors > 1, columns)
+        return kept(
+            self._others,
+            key,
+            lambda: Plan._of(self, operation, vectors, columns),
+            lambda other: other._vectors == vectors,
+        )
+
+    def _backward(self, conjugate: bool = True) -> Plan:
+        """The plan for the (conjugate) transpose that gradients use: any number of vectors with one transpose."""
+        if self._operation != 0 or self._dtype.kind == "c" or self._dtype in HALVES:
+            return self.H if conjugate else self.T
+        if self._reverse is None:
+            matrix = transposed(self._context, self._matrix, self._values)
+            self._reverse = Plan.__new__(Plan)
+            self._reverse._open(matrix, self._dtype, self._context, 0, 1, "auto", False, None, _ROWS)
+        return self._reverse
+
+    def _addresses(self, shape: tuple[int, ...], count: int, stream: int, x: tuple[int, int], y: tuple[int, int]) -> None:
+        """count products of arrays whose sizes are rows and shape: addresses, and bytes from one to the next."""
+        vectors, columns = shape[0] if shape else 1, _ROWS
+        if not shape and count > 1:
+            vectors, count, columns = count, 1, (True, True)
+        if vectors == 0 or self.shape[0] == 0:
+            return
+        same = vectors == self._vectors and columns == self._columns
+        plan = self if same else self._with(self._operation, vectors, columns)
+        for i in range(count):
+            _core.apply(plan._handle, x[0] + i * x[1], y[0] + i * y[1], None, None, stream)
 
     def _matvec(self, x: Any) -> Any:
         return self @ x
@@ -375,6 +410,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         if self._copy and v is given:
             v = copied(v, context)
         self._others.clear()
+        self._reverse = None
         if m.nnz == 0:
             return
         if self._updates:

@@ -114,8 +114,8 @@ def ascontiguousarray(a, dtype=None):
     return ndarray(np.ascontiguousarray(a.a, dtype))
 
 
-def empty(shape, dtype=float):
-    return ndarray(np.empty(shape, dtype))
+def empty(shape, dtype=float, order="C"):
+    return ndarray(np.empty(shape, dtype, order))
 
 
 def asnumpy(a):
