@@ -109,7 +109,7 @@ def test_heads(problem):
     values = wanted(P.nnz, device=device)
     many, each = normal(6, COLS, 1, device=device), st.spmm(P, values, normal(6, COLS, 1, device=device))
     for h in range(6):
-        assert torch.equal(each[h], st.spmm(P, values, many[h]))
+        close(each[h], st.spmm(P, values, many[h]))  # on a GPU, one vector alone has a method of its own
     assert torch.autograd.gradcheck(attention, (q, k, v))
 
 
