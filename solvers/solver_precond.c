@@ -192,6 +192,7 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
     if (st == SPMV_OK) {
         snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
         (*made)->rival = precond_choice_rival(&choice);
+        (*made)->spare = context_on_device(ctx) ? choice.spare : NULL;
         ctx->error[0] = '\0'; /* those before are no failure */
     }
 done:
@@ -250,7 +251,10 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
     }
     if (purpose == PRECOND_FOR_UNSYMMETRIC && choice_is_auto(s->options.precond))
         TRY(limit_fill(s, a, &s->precond_options.fill));
-    TRY(solver_make_for(s->ctx, purpose, name, a, !type_is_complex(info.type), &s->precond_options, made));
+    if (purpose == PRECOND_FOR_CG && choice_is_auto(name) && solver_may_sample(s))
+        TRY(precond_create_sampled(s->ctx, a, &s->precond_options, made));
+    else
+        TRY(solver_make_for(s->ctx, purpose, name, a, !type_is_complex(info.type), &s->precond_options, made));
 done:
     s->precond_options.fill = fill;
     if (st == SPMV_ERROR_SINGULAR && a == &e.a) {
