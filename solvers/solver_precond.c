@@ -17,6 +17,7 @@
 #include "formats/matrix_internal.h"
 #include "solvers/prepare/prepared_system.h"
 #include "solvers/solver_internal.h"
+#include "solvers/solver_sample.h"
 
 /* ------------------------------------------------------------- the real equivalent */
 
@@ -173,6 +174,65 @@ spmv_csr solver_sizes(const spmv_solver *s)
     return sizes;
 }
 
+/* gmres on a host, from PRECOND_SAMPLED_ROWS rows on: what a sample of the matrix tells of the choice. In steps with
+ * jacobi: making a preconditioner (ilut: what a unit of its work takes, for each entry and row), and a step. */
+static const struct {
+    const char *name;
+    double setup, step, work;
+} candidates[] = {{"ilu0", 35, 1.4, 0}, {"jacobi", 0, 1, 0}, {"amg", 65, 2.8, 0}, {"ilut", 35, 3, 3}};
+enum { CANDIDATES = sizeof candidates / sizeof *candidates, SAMPLE_MOST = 300, SAMPLE_FEWEST = 4 };
+
+static bool is_to_be_sampled(const spmv_context *ctx, const spmv_csr *a, const struct precond_choice *choice)
+{
+    return !context_on_device(ctx) && a->rows >= PRECOND_SAMPLED_ROWS && strcmp(choice->name, "jacobi") != 0;
+}
+
+/* Multigrid is for errors that are smooth. */
+static bool is_candidate(const struct precond_choice *choice, const char *name)
+{
+    const bool smooth = strcmp(choice->name, "ilut") != 0;
+    return strcmp(name, smooth ? "jacobi" : "amg") != 0;
+}
+
+/* Replaces the choice by what is best with a sample, and its rival by the next one. */
+static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                    struct precond_choice *choice)
+{
+    spmv_status st = SPMV_OK;
+    struct sample *sample = NULL;
+    double all[CANDIDATES], steps[CANDIDATES];
+    int best = -1, next = -1;
+    TRY(solver_sample_open(ctx, a, options, options->type, 0, &sample));
+    for (int i = 0; i < CANDIDATES; i++) {
+        struct sample_estimate estimate = {.steps = INFINITY};
+        const double left = best < 0 ? SAMPLE_MOST : (all[best] - candidates[i].setup) / candidates[i].step;
+        if (is_candidate(choice, candidates[i].name) && left >= SAMPLE_FEWEST)
+            TRY(solver_sample_try(sample, &krylov_gmres, candidates[i].name, (int64_t)fmin(left, SAMPLE_MOST),
+                                  &estimate));
+        steps[i] = estimate.steps;
+        all[i] = candidates[i].setup + candidates[i].work * estimate.work + candidates[i].step * estimate.steps;
+        if (best < 0 ? isfinite(all[i]) : all[i] < all[best]) {
+            next = best;
+            best = i;
+        } else if (isfinite(all[i]) && (next < 0 || all[i] < all[next])) {
+            next = i;
+        }
+    }
+    if (best < 0 || (strcmp(candidates[best].name, choice->name) == 0 && next < 0))
+        goto done;
+    snprintf(choice->why, sizeof choice->why, "a sample of %lld rows predicts about %.2g iterations with %s%s",
+             (long long)solver_sample_rows(sample), steps[best], candidates[best].name,
+             next >= 0 ? ", which takes less work than the others" : ", and many with the others");
+    const char *const name = candidates[best].name;
+    choice->rival = strcmp(name, "ilut") == 0                                  ? NULL
+                    : strcmp(name, "ilu0") == 0 && is_candidate(choice, "amg") ? "amg"
+                                                                               : "ilut";
+    choice->name = candidates[best].name;
+done:
+    solver_sample_close(sample);
+    return st;
+}
+
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
 static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const spmv_csr *a, bool real,
                              const spmv_preconditioner_options *options, spmv_preconditioner **made)
@@ -183,6 +243,8 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
         TRY(precond_choose_unsymmetric(ctx, a, options, &choice));
     else
         TRY(precond_choose(ctx, purpose, NULL, &choice));
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && real && is_to_be_sampled(ctx, a, &choice))
+        TRY(choose_by_sample(ctx, a, options, &choice));
     do {
         context_pace(ctx, precond_choice_work(&choice, a));
         st = purpose == PRECOND_FOR_UNSYMMETRIC ? solver_make_unsymmetric(ctx, choice.name, a, options, made)

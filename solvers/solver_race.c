@@ -631,7 +631,10 @@ static spmv_status try_candidates(const struct chain *c, struct candidate *list,
     spmv_status st = SPMV_OK;
     struct sample *sample = NULL;
     double best = INFINITY;
-    TRY(solver_sample_open(c->s, &sample));
+    spmv_plan_info info;
+    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
+    TRY(solver_sample_open(c->s->ctx, solver_matrix(c->s), &c->s->precond_options, info.type, c->s->options.rtol,
+                           &sample));
     size_t used =
         (size_t)snprintf(words, size, "a sample of %lld rows predicts", (long long)solver_sample_rows(sample));
     for (int i = 0; i < count; i++) {
@@ -639,10 +642,10 @@ static spmv_status try_candidates(const struct chain *c, struct candidate *list,
         if (strcmp(list[i].name, "cholesky") == 0) /* it takes what its factor takes */
             continue;
         const double most = fmin(SAMPLE_MOST, (best - cost->setup) / cost->step);
-        int64_t taken = 0;
-        cost->steps = INFINITY;
+        struct sample_estimate estimate = {.steps = INFINITY};
         if (most >= SAMPLE_FEWEST)
-            TRY(solver_sample_try(sample, list[i].name, (int64_t)most, &cost->steps, &taken));
+            TRY(solver_sample_try(sample, &krylov_cg, list[i].name, (int64_t)most, &estimate));
+        cost->steps = estimate.steps;
         if (isfinite(cost->steps) && used < size)
             used += (size_t)snprintf(words + used, size - used, "%s about %.2g iterations with %s", i > 0 ? "," : "",
                                      cost->steps, list[i].name);

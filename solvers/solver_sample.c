@@ -1,4 +1,4 @@
-/* A sample of a matrix: what conjugate gradients take with it tells which preconditioner suits the whole.
+/* A sample of a matrix: what a solve with it takes tells which preconditioner suits the whole.
  *
  * The sample is two balls: the rows that a breadth-first search reaches first, from the middle row and from row 0,
  * together a sixteenth to a sixty-fourth of all, with the entries between them. It is positive definite if A is. A solve
@@ -154,25 +154,27 @@ done:
     return st;
 }
 
-spmv_status solver_sample_open(spmv_solver *s, struct sample **made)
+spmv_status solver_sample_open(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                               spmv_type type, double rtol, struct sample **made)
 {
     spmv_status st = SPMV_OK;
-    const spmv_csr *const a = solver_matrix(s);
     const int64_t rows = max_i64(ceil_divide(a->rows, PART), min_i64(ROWS, ceil_divide(a->rows, LARGER_PART)));
     struct sample *sample = NULL;
     int32_t *order = NULL, *place = NULL;
-    spmv_plan_info info;
     *made = NULL;
-    TRY(spmv_plan_describe(solver_plan(s), &info, sizeof info));
-    TRY(host_alloc(s->ctx, sizeof *sample, "a sample", (void **)&sample));
-    *sample = (struct sample){.ctx = s->ctx, .options = s->precond_options, .type = info.type, .rows = a->rows};
-    sample->options.type = info.type;
+    TRY(host_alloc(ctx, sizeof *sample, "a sample", (void **)&sample));
+    *sample = (struct sample){.ctx = ctx, .options = *options, .type = type, .rows = a->rows};
+    sample->options.type = type;
     sample->options.plan = NULL;
     sample->options.update_values = 0;
+    sample->options.near_null = NULL;
+    sample->options.near_nulls = 0;
+    sample->options.coordinates = NULL;
+    sample->options.nodes = sample->options.dimensions = 0;
     /* a tolerance that each type reaches */
-    sample->rtol = fmax(s->options.rtol > 0 ? s->options.rtol : 1e-8, 64 * real_limits_of(info.type).roundoff);
-    TRY(host_alloc(s->ctx, rows * (int64_t)sizeof *order, "a sample", (void **)&order));
-    TRY(host_alloc(s->ctx, a->rows * (int64_t)sizeof *place, "a sample", (void **)&place));
+    sample->rtol = fmax(rtol > 0 ? rtol : 1e-8, 64 * real_limits_of(type).roundoff);
+    TRY(host_alloc(ctx, rows * (int64_t)sizeof *order, "a sample", (void **)&order));
+    TRY(host_alloc(ctx, a->rows * (int64_t)sizeof *place, "a sample", (void **)&place));
     TRY(cut(sample, a, rows, order, place, &sample->outer));
     TRY(cut(sample, a, ceil_divide(rows, INNER_PART), order, place, &sample->inner));
     TRY(open_ball(sample, &sample->outer));
@@ -186,39 +188,65 @@ done:
 }
 
 /* *taken: the iterations; more than `most` if they do not suffice or there is no such preconditioner. */
-static spmv_status solve(const struct sample *sample, const struct ball *ball, const char *name, int64_t most,
-                         int64_t *taken)
+static spmv_status solve(const struct sample *sample, const struct ball *ball, const struct krylov_solver *solver,
+                         const char *name, int64_t most, int64_t *taken, int64_t *work)
 {
-    spmv_cg_options options;
-    spmv_cg_result result = {.iterations = 0};
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_context *const ctx = sample->ctx;
+    const int64_t budget = ctx->budget, pace = ctx->pace, paced = ctx->paced;
+    spmv_solver_options options;
+    spmv_solver_result result = {.iterations = 0};
+    spmv_solver *s = NULL;
+    spmv_solver_options_init(&options, sizeof options);
+    options.solver = solver->name;
+    options.precond = name;
+    options.precond_options = &sample->options;
+    options.plan = ball->plan;
     options.rtol = sample->rtol;
     options.max_iterations = most;
     options.zero_start = 1;
     options.symmetry_check = SPMV_SYMMETRY_TRUST;
-    spmv_status st = spmv_preconditioner_create(sample->ctx, name, &ball->a, &sample->options, &options.precond);
-    if (st == SPMV_OK)
-        st = spmv_cg(ball->plan, ball->b, ball->x, &options, &result, sizeof result);
-    spmv_preconditioner_destroy(options.precond);
+    context_budget(ctx, 0);
+    context_pace(ctx, INT64_MAX / 2); /* counts */
+    spmv_status st = spmv_solver_create(ctx, &ball->a, &options, &s);
+    *work = ctx->paced;
+    ctx->budget = budget;
+    ctx->pace = pace;
+    ctx->paced = paced;
+    if (st == SPMV_OK) {
+        s->corrects = true; /* rows are not checked */
+        st = spmv_solver_solve(s, ball->b, ball->x, &result, sizeof result);
+    }
+    spmv_solver_destroy(s);
     *taken = st == SPMV_OK ? max_i64(1, result.iterations) : most + 1;
     return st == SPMV_CANCELLED ? st : SPMV_OK;
 }
 
-spmv_status solver_sample_try(struct sample *sample, const char *name, int64_t most, double *steps, int64_t *taken)
+/* For each entry and row. */
+static double work_of(const struct ball *ball, int64_t work)
+{
+    return (double)work / (double)(ball->a.rows + ball->a.nnz);
+}
+
+spmv_status solver_sample_try(struct sample *sample, const struct krylov_solver *solver, const char *name, int64_t most,
+                              struct sample_estimate *estimate)
 {
     spmv_status st = SPMV_OK;
-    int64_t of_inner = 0;
-    *steps = INFINITY;
-    TRY(solve(sample, &sample->inner, name, most, &of_inner));
-    *taken = of_inner;
+    const struct ball *const outer = &sample->outer, *const inner = &sample->inner;
+    int64_t taken = 0, of_inner = 0, work = 0, work_of_inner = 0;
+    *estimate = (struct sample_estimate){.steps = INFINITY};
+    TRY(solve(sample, inner, solver, name, most, &of_inner, &work_of_inner));
     if (of_inner > most)
         return SPMV_OK;
-    TRY(solve(sample, &sample->outer, name, most, taken));
-    if (*taken > most)
+    TRY(solve(sample, outer, solver, name, most, &taken, &work));
+    if (taken > most)
         return SPMV_OK;
-    const double growth = fmax(1, (double)*taken / (double)of_inner);
-    const double times = log(BALLS * (double)sample->rows / (double)sample->outer.a.rows) / log(INNER_PART);
-    *steps = (double)*taken * pow(growth, times) * (growth > GROWS && strcmp(name, "amg") != 0 ? HALF_WAVES : 1);
+    const double times = log(BALLS * (double)sample->rows / (double)outer->a.rows) / log(INNER_PART);
+    const double growth = fmax(1, (double)taken / (double)of_inner);
+    const double of_work =
+        work > 0 && work_of_inner > 0 ? fmax(1, work_of(outer, work) / work_of(inner, work_of_inner)) : 1;
+    estimate->steps =
+        (double)taken * pow(growth, times) * (growth > GROWS && strcmp(name, "amg") != 0 ? HALF_WAVES : 1);
+    estimate->work = work_of(outer, work) * pow(of_work, 0.5 * times); /* fill-in has a limit */
 done:
     return st;
 }
