@@ -1,6 +1,7 @@
 /* A race between two preconditioners under "auto": of conjugate gradients, of gmres, or of minres against
- * gmres with ilut. Facts of a matrix predict the iterations badly; the residuals of a solve do so better.
- * The table of precond_choose.c names the preconditioner that begins, and its rival.
+ * gmres with ilut. Facts of a matrix predict the iterations badly; the residuals of a solve do so better,
+ * and a solve with a sample of the matrix does so best, where it costs little (solver_sample.c). The table of
+ * precond_choose.c names the preconditioner that begins, and its rival.
  *
  * The first one runs until its work is that of the rival's set-up. Where the residuals then predict
  * that it has more work to do than the rival needs for all, the rival is made and goes on from the x
