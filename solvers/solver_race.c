@@ -632,6 +632,7 @@ static spmv_status try_candidates(const struct chain *c, struct candidate *list,
     spmv_status st = SPMV_OK;
     struct sample *sample = NULL;
     double best = INFINITY;
+    bool any = false;
     spmv_plan_info info;
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
     TRY(solver_sample_open(c->s->ctx, solver_matrix(c->s), &c->s->precond_options, info.type, c->s->options.rtol,
@@ -648,8 +649,9 @@ static spmv_status try_candidates(const struct chain *c, struct candidate *list,
             TRY(solver_sample_try(sample, &krylov_cg, list[i].name, (int64_t)most, &estimate));
         cost->steps = estimate.steps;
         if (isfinite(cost->steps) && used < size)
-            used += (size_t)snprintf(words + used, size - used, "%s about %.2g iterations with %s", i > 0 ? "," : "",
+            used += (size_t)snprintf(words + used, size - used, "%s about %.2g iterations with %s", any ? "," : "",
                                      cost->steps, list[i].name);
+        any = any || isfinite(cost->steps);
         best = fmin(best, precond_cost_of_all(cost));
     }
 done:
