@@ -230,7 +230,7 @@ static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const 
     choice->name = candidates[best].name;
 done:
     solver_sample_close(sample);
-    return st;
+    return st == SPMV_CANCELLED ? st : SPMV_OK; /* without memory for a sample the choice stays */
 }
 
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */

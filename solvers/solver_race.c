@@ -684,7 +684,9 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
             return stopped ? solver_fail_limit(c) : st;
     }
     const int count = list_candidates(c, first, list);
-    TRY(try_candidates(c, list, count, words, sizeof words));
+    st = try_candidates(c, list, count, words, sizeof words);
+    if (st != SPMV_OK) /* there is no memory for a sample */
+        return st == SPMV_CANCELLED ? st : run_to_the_end(c, first);
     const double of_first = precond_cost_of_all(&list[0].cost);
     double of_best = INFINITY;
     bool waits = true; /* the first one goes on */
@@ -732,7 +734,6 @@ told:
                  s->verdict, (long long)(is_named(s->verdict, first->name) ? first : rival)->iterations);
         snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
     }
-done:
     return st;
 }
 
