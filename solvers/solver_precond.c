@@ -223,10 +223,9 @@ static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const 
     snprintf(choice->why, sizeof choice->why, "a sample of %lld rows predicts about %.2g iterations with %s%s",
              (long long)solver_sample_rows(sample), steps[best], candidates[best].name,
              next >= 0 ? ", which takes less work than the others" : ", and many with the others");
-    const char *const name = candidates[best].name;
-    choice->rival = strcmp(name, "ilut") == 0                                  ? NULL
-                    : strcmp(name, "ilu0") == 0 && is_candidate(choice, "amg") ? "amg"
-                                                                               : "ilut";
+    const bool factor = strcmp(candidates[best].name, "ilut") == 0;
+    const bool multigrid = next >= 0 && strcmp(candidates[next].name, "amg") == 0;
+    choice->rival = factor ? NULL : multigrid ? "amg" : "ilut";
     choice->name = candidates[best].name;
 done:
     solver_sample_close(sample);

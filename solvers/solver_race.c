@@ -592,13 +592,13 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
 /* Conjugate gradients on the host that begin with jacobi or none. What does not end soon is tried on a sample of
  * the matrix (solver_sample.c), with each candidate that could take less than the best one so far. The best one goes
  * on; the first, where it was stopped. If it takes several times what the sample predicts, both take turns. */
-enum { BEFORE_SAMPLE = 60, BEYOND_SAMPLE = 6, SAMPLE_MOST = 2000, SAMPLE_FEWEST = 10, CANDIDATES = 5 };
+enum { BEFORE_SAMPLE = 60, BEYOND_SAMPLE = 10, SAMPLE_MOST = 1000, SAMPLE_FEWEST = 10, CANDIDATES = 5 };
 
 /* ic0 visits the pairs of entries of a row: so much more for each entry of a row. */
-static const double IC0_ENTRIES = 2;
+static const double IC0_ENTRIES = 1;
 
 /* So much less must another one take: it begins anew. */
-static const double SAMPLE_LEAD = 1.25;
+static const double SAMPLE_LEAD = 1.1;
 
 struct candidate {
     const char *name;
@@ -707,8 +707,9 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
         if (known)
             best->cost.steps = INFINITY;
         const struct candidate *const next = best_of(list, count);
-        /* a complete factor may take so much */
-        first->left = fmin(of_first, next != NULL ? precond_cost_of_all(&next->cost) : INFINITY);
+        /* a complete factor may take so much, without its order and its solves */
+        const double besides = precond_cost_of_all(&rival->cost) - precond_rival_setup(s->precond);
+        first->left = fmax(1, fmin(of_first, next != NULL ? precond_cost_of_all(&next->cost) : INFINITY) - besides);
         st = make_rival(s, first, rival);
         if (st == SPMV_CANCELLED)
             return st;

@@ -244,8 +244,9 @@ spmv_status solver_sample_try(struct sample *sample, const struct krylov_solver 
     const double growth = fmax(1, (double)taken / (double)of_inner);
     const double of_work =
         work > 0 && work_of_inner > 0 ? fmax(1, work_of(outer, work) / work_of(inner, work_of_inner)) : 1;
-    estimate->steps =
-        (double)taken * pow(growth, times) * (growth > GROWS && strcmp(name, "amg") != 0 ? HALF_WAVES : 1);
+    const bool multigrid = strcmp(name, "amg") == 0; /* its iterations grow with the levels at most */
+    const double waves = growth > GROWS && !multigrid ? HALF_WAVES : 1;
+    estimate->steps = (double)taken * pow(growth, multigrid ? 0.5 * times : times) * waves;
     estimate->work = work_of(outer, work) * pow(of_work, 0.5 * times); /* fill-in has a limit */
 done:
     return st;

@@ -15,7 +15,7 @@ static const struct row {
 } on_cpu[] = {
     {PRECOND_FOR_CG, "amg", {160, 10, 16}},
     {PRECOND_FOR_CG, "amg of nodes", {180, 8, 50}},
-    {PRECOND_FOR_CG, "ic0", {50, 3.5, 100}},
+    {PRECOND_FOR_CG, "ic0", {50, 3, 100}},
     {PRECOND_FOR_CG, "fsai", {110, 2.6, 100}},
     {PRECOND_FOR_CG, "cholesky", {35, 30, 2}}, /* and its multiplications */
     {PRECOND_FOR_CG, NULL, {0, 1, 200}},
