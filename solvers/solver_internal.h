@@ -165,6 +165,9 @@ struct chain {
     struct krylov_recurrence *recurrence; /* of the solver that runs; NULL: nothing is kept */
 };
 
+/* Whether a solve may try preconditioners on a sample of the matrix (solver_sample.c). */
+bool solver_may_sample(const spmv_solver *s);
+
 /* Whether this solver, with this preconditioner, races against another one; such a solve. SPMV_CANCELLED: by
  * the caller. */
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond);

@@ -17,6 +17,7 @@
 #include "formats/matrix_internal.h"
 #include "solvers/prepare/prepared_system.h"
 #include "solvers/solver_internal.h"
+#include "solvers/solver_sample.h"
 
 /* ------------------------------------------------------------- the real equivalent */
 
@@ -173,6 +174,64 @@ spmv_csr solver_sizes(const spmv_solver *s)
     return sizes;
 }
 
+/* gmres on a host, from PRECOND_SAMPLED_ROWS rows on: what a sample of the matrix tells of the choice. In steps with
+ * jacobi: making a preconditioner (ilut: what a unit of its work takes, for each entry and row), and a step. */
+static const struct {
+    const char *name;
+    double setup, step, work;
+} candidates[] = {{"ilu0", 35, 1.4, 0}, {"jacobi", 0, 1, 0}, {"amg", 65, 2.8, 0}, {"ilut", 35, 3, 3}};
+enum { CANDIDATES = sizeof candidates / sizeof *candidates, SAMPLE_MOST = 300, SAMPLE_FEWEST = 4 };
+
+static bool is_to_be_sampled(const spmv_context *ctx, const spmv_csr *a, const struct precond_choice *choice)
+{
+    return !context_on_device(ctx) && a->rows >= PRECOND_SAMPLED_ROWS && strcmp(choice->name, "jacobi") != 0;
+}
+
+/* Multigrid is for errors that are smooth. */
+static bool is_candidate(const struct precond_choice *choice, const char *name)
+{
+    const bool smooth = strcmp(choice->name, "ilut") != 0;
+    return strcmp(name, smooth ? "jacobi" : "amg") != 0;
+}
+
+/* Replaces the choice by what is best with a sample, and its rival by the next one. */
+static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                    struct precond_choice *choice)
+{
+    spmv_status st = SPMV_OK;
+    struct sample *sample = NULL;
+    double all[CANDIDATES], steps[CANDIDATES];
+    int best = -1, next = -1;
+    TRY(solver_sample_open(ctx, a, options, options->type, 0, &sample));
+    for (int i = 0; i < CANDIDATES; i++) {
+        struct sample_estimate estimate = {.steps = INFINITY};
+        const double left = best < 0 ? SAMPLE_MOST : (all[best] - candidates[i].setup) / candidates[i].step;
+        if (is_candidate(choice, candidates[i].name) && left >= SAMPLE_FEWEST)
+            TRY(solver_sample_try(sample, &krylov_gmres, candidates[i].name, (int64_t)fmin(left, SAMPLE_MOST),
+                                  &estimate));
+        steps[i] = estimate.steps;
+        all[i] = candidates[i].setup + candidates[i].work * estimate.work + candidates[i].step * estimate.steps;
+        if (best < 0 ? isfinite(all[i]) : all[i] < all[best]) {
+            next = best;
+            best = i;
+        } else if (isfinite(all[i]) && (next < 0 || all[i] < all[next])) {
+            next = i;
+        }
+    }
+    if (best < 0 || (strcmp(candidates[best].name, choice->name) == 0 && next < 0))
+        goto done;
+    snprintf(choice->why, sizeof choice->why, "a sample of %lld rows predicts about %.2g iterations with %s%s",
+             (long long)solver_sample_rows(sample), steps[best], candidates[best].name,
+             next >= 0 ? ", which takes less work than the others" : ", and many with the others");
+    const bool factor = strcmp(candidates[best].name, "ilut") == 0;
+    const bool multigrid = next >= 0 && strcmp(candidates[next].name, "amg") == 0;
+    choice->rival = factor ? NULL : multigrid ? "amg" : "ilut";
+    choice->name = candidates[best].name;
+done:
+    solver_sample_close(sample);
+    return st == SPMV_CANCELLED ? st : SPMV_OK; /* without memory for a sample the choice stays */
+}
+
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
 static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const spmv_csr *a, bool real,
                              const spmv_preconditioner_options *options, spmv_preconditioner **made)
@@ -183,6 +242,8 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
         TRY(precond_choose_unsymmetric(ctx, a, options, &choice));
     else
         TRY(precond_choose(ctx, purpose, NULL, &choice));
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && real && is_to_be_sampled(ctx, a, &choice))
+        TRY(choose_by_sample(ctx, a, options, &choice));
     do {
         context_pace(ctx, precond_choice_work(&choice, a));
         st = purpose == PRECOND_FOR_UNSYMMETRIC ? solver_make_unsymmetric(ctx, choice.name, a, options, made)
@@ -192,6 +253,7 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
     if (st == SPMV_OK) {
         snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
         (*made)->rival = precond_choice_rival(&choice);
+        (*made)->spare = context_on_device(ctx) ? choice.spare : NULL;
         ctx->error[0] = '\0'; /* those before are no failure */
     }
 done:
@@ -250,7 +312,10 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
     }
     if (purpose == PRECOND_FOR_UNSYMMETRIC && choice_is_auto(s->options.precond))
         TRY(limit_fill(s, a, &s->precond_options.fill));
-    TRY(solver_make_for(s->ctx, purpose, name, a, !type_is_complex(info.type), &s->precond_options, made));
+    if (purpose == PRECOND_FOR_CG && choice_is_auto(name) && solver_may_sample(s))
+        TRY(precond_create_sampled(s->ctx, a, &s->precond_options, made));
+    else
+        TRY(solver_make_for(s->ctx, purpose, name, a, !type_is_complex(info.type), &s->precond_options, made));
 done:
     s->precond_options.fill = fill;
     if (st == SPMV_ERROR_SINGULAR && a == &e.a) {

@@ -1,6 +1,7 @@
 /* A race between two preconditioners under "auto": of conjugate gradients, of gmres, or of minres against
- * gmres with ilut. Facts of a matrix predict the iterations badly; the residuals of a solve do so better.
- * The table of precond_choose.c names the preconditioner that begins, and its rival.
+ * gmres with ilut. Facts of a matrix predict the iterations badly; the residuals of a solve do so better,
+ * and a solve with a sample of the matrix does so best, where it costs little (solver_sample.c). The table of
+ * precond_choose.c names the preconditioner that begins, and its rival.
  *
  * The first one runs until its work is that of the rival's set-up. Where the residuals then predict
  * that it has more work to do than the rival needs for all, the rival is made and goes on from the x
@@ -27,6 +28,7 @@
 #include "core/choice.h"
 #include "solvers/precond/precond_costs.h"
 #include "solvers/solver_internal.h"
+#include "solvers/solver_sample.h"
 
 /* ------------------------------------------------------------- the judge */
 
@@ -79,23 +81,6 @@ static void merge_marks(struct judge *j)
     j->width *= 2;
 }
 
-/* Ahead in the digits that are right: so many times those of the other one; so far that the other one is not
- * expected to end before. */
-static const double LEAD = 1.3, FAR_LEAD = 2.5;
-
-/* The digits at the first mark, of which the gain at the second one is taken for the whole. */
-static double digits_of(const struct judge *j, const double *gains)
-{
-    const double whole = j->gains[1], left = whole - gains[0];
-    return left > 0 ? log(whole / left) : INFINITY;
-}
-
-/* As many times the digits of the other one; 0: its error is the larger one. */
-static double lead_of(const struct judge *j)
-{
-    return j->gains[1] > j->against[1] ? digits_of(j, j->gains) / digits_of(j, j->against) : 0;
-}
-
 int judge_tell(int64_t iteration, double residual, void *user)
 {
     struct judge *const j = user;
@@ -106,16 +91,6 @@ int judge_tell(int64_t iteration, double residual, void *user)
     }
     if (iteration <= j->begin || j->stopped || !(tolerance_of(j) > 0))
         return j->stopped;
-    for (int i = 0; i < JUDGE_GAINS; i++)
-        if (iteration - j->begin == j->at[i])
-            j->gains[i] = j->gain;
-    if (j->against != NULL && iteration - j->begin == j->at[1]) {
-        const double lead = lead_of(j);
-        j->behind = j->stopped = !(lead >= LEAD);
-        j->most = lead >= FAR_LEAD ? INFINITY : j->most;
-        if (j->stopped)
-            return 1;
-    }
     j->lowest = fmin(j->lowest, residual);
     if ((iteration - j->begin) % j->width != 0)
         return 0;
@@ -148,7 +123,6 @@ struct runner {
     struct precond_cost cost;
     double spent, left; /* work; left: by the last verdict */
     int64_t iterations;
-    bool behind; /* it was stopped because of the energy norm of its error */
 
     /* Of conjugate gradients on the host, where they were stopped: there they go on. x: NULL: nothing is kept,
      * and a solver goes on from the x that the other one has reached. recurrence: for one right-hand side. */
@@ -183,11 +157,16 @@ static bool exists(const spmv_solver *s, const struct krylov_solver *solver, con
     return s->ranks == NULL || s->ranks->has(s->ranks->self, solver_purpose(solver_with(solver, name)), name);
 }
 
-/* Whether ic0 runs against it under minres, after conjugate gradients: beside jacobi, on a host. */
-static bool takes_ic0(const spmv_solver *s, const spmv_preconditioner *precond)
+/* What follows jacobi under minres, after conjugate gradients: a factor of A, or on a GPU of its inverse. */
+static const char *factor_of_indefinite(const spmv_solver *s)
 {
-    return s->solver == &krylov_cg && precond_inverse_diagonal(precond) != NULL && !context_on_device(s->ctx) &&
-           exists(s, &krylov_minres, "ic0");
+    return context_on_device(s->ctx) ? "fsai" : "ic0";
+}
+
+static bool takes_factor(const spmv_solver *s, const spmv_preconditioner *precond)
+{
+    return s->solver == &krylov_cg && precond_inverse_diagonal(precond) != NULL &&
+           exists(s, &krylov_minres, factor_of_indefinite(s));
 }
 
 /* What runs against this solver with this preconditioner; NULL: nothing. */
@@ -196,7 +175,7 @@ static const char *rival_of(const spmv_solver *s, const struct krylov_solver *so
 {
     const char *rival = precond_rival(precond);
     if (solver == &krylov_minres)
-        rival = takes_ic0(s, precond) ? "ic0" : "ilut";
+        rival = takes_factor(s, precond) ? factor_of_indefinite(s) : "ilut";
     else if (solver != &krylov_cg && solver != &krylov_gmres)
         rival = NULL;
     return rival != NULL && exists(s, solver, rival) ? rival : NULL;
@@ -306,7 +285,6 @@ static spmv_status take_turn(struct chain *c, struct runner *r, struct judge *ju
     r->spent += (double)(solver_iterations(c) - judge->begin) * r->cost.step;
     r->iterations += solver_iterations(c) - judge->begin;
     r->left = judge->left * r->cost.step;
-    r->behind = judge->behind;
     r->kept = *stopped && r->x != NULL;
     if (r->kept)
         TRY(copy_x(c, c->x, r->x));
@@ -325,9 +303,7 @@ static spmv_status turn(struct chain *c, struct runner *r, double work, double m
 static void write_left(const struct runner *r, char text[64])
 {
     const double left = r->left / r->cost.step;
-    if (r->behind)
-        snprintf(text, 64, "the error was larger");
-    else if (left < 1e6)
+    if (left < 1e6)
         snprintf(text, 64, "about %.2g were left", fmax(left, 1));
     else
         snprintf(text, 64, "the residual did not fall");
@@ -459,10 +435,10 @@ static spmv_status run_to_the_end(struct chain *c, struct runner *r)
 
 /* ------------------------------------------------------------- by residuals */
 
-/* Whether gmres has failed with the first one, before it was judged. */
+/* Whether the first one has failed, before it was judged. */
 static bool has_failed(const struct chain *c, const struct runner *first, spmv_status st)
 {
-    return first->solver == &krylov_gmres && (st == SPMV_ERROR_STAGNATION || st == SPMV_ERROR_BREAKDOWN) &&
+    return first->solver != &krylov_minres && (st == SPMV_ERROR_STAGNATION || st == SPMV_ERROR_BREAKDOWN) &&
            solver_may_follow(c->s, st) && solver_iterations(c) < c->most;
 }
 
@@ -506,21 +482,75 @@ static bool makes_rival(struct judge *judge)
     return false;
 }
 
-static spmv_status race_by_residuals(struct chain *c, struct runner *first, struct runner *rival)
+/* On a GPU, where sets-up take milliseconds: what has been ahead of the first one in no way makes room for a third one. */
+static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival)
+{
+    const char *const third = precond_spare(c->s->precond);
+    return context_on_device(c->s->ctx) && third != NULL && !is_named(third, rival->name) &&
+           exists(c->s, first->solver, third) && !(rival->left < first->left);
+}
+
+/* They take turns, the rival first, with so much work. */
+static spmv_status alternate(struct chain *c, struct runner *first, struct runner *rival, double work)
 {
     spmv_solver *const s = c->s;
     struct runner *now = first, *other = rival;
+    spmv_status st = SPMV_OK;
+    bool stopped = true;
+    for (int i = 1; stopped && i < TURNS && solver_iterations(c) < c->most; i++) {
+        struct runner *const before = now;
+        now = other;
+        other = before;
+        /* no progress so far does not mean that there will be none */
+        const double most = fmin(other->left, 4 * (now->spent + other->spent));
+        st = turn(c, now, work, most, &stopped);
+        if (i == 1 && now == rival && (stopped || has_failed(c, now, st)) && gives_way(c, first, rival)) {
+            spmv_preconditioner_destroy(s->rival);
+            s->rival = NULL;
+            replace_rival(c, first, rival, precond_spare(s->precond));
+            if (make_rival(s, first, rival) != SPMV_OK) {
+                st = run_to_the_end(c, first);
+                if (st == SPMV_OK)
+                    settle(s, first, rival);
+                return st;
+            }
+            rival->spent = rival->cost.setup;
+            now = first;
+            other = rival;
+            stopped = true;
+        } else {
+            work *= 2;
+        }
+    }
+    if (solver_iterations(c) >= c->most)
+        return stopped ? solver_fail_limit(c) : st;
+    if (stopped ? other->left < now->left : now == rival && solver_may_follow(s, st)) {
+        struct runner *const before = now;
+        now = other;
+        other = before;
+        st = run_to_the_end(c, now);
+    } else if (stopped) {
+        st = run_to_the_end(c, now);
+    }
+    if (st == SPMV_OK)
+        settle(s, now, other);
+    return st;
+}
+
+static spmv_status race_by_residuals(struct chain *c, struct runner *first, struct runner *rival)
+{
+    spmv_solver *const s = c->s;
     const spmv_csr sizes = solver_sizes(s);
     bool stopped = false;
-    now->spent = now->cost.setup;
+    first->spent = first->cost.setup;
     /* what is expected to end soon, or before the other one, is not stopped before */
-    const double least = fmax(now->cost.setup, other->cost.setup);
-    const double expected = now->cost.setup == 0            ? precond_cost_of_all(&now->cost)
-                            : strcmp(now->name, "ic0") == 0 ? 0 /* its iterations cannot be told */
-                                                            : precond_cost_of_all(&other->cost);
-    double work = fmax(least, fmin(expected, 3 * least));
+    const double least = fmax(first->cost.setup, rival->cost.setup);
+    const double expected = first->cost.setup == 0            ? precond_cost_of_all(&first->cost)
+                            : strcmp(first->name, "ic0") == 0 ? 0 /* its iterations cannot be told */
+                                                              : precond_cost_of_all(&rival->cost);
+    const double work = fmax(least, fmin(expected, 3 * least));
     /* of the rival, which nobody has seen run */
-    double most = fmax(precond_cost_of_all(&other->cost), now->cost.setup);
+    const double most = fmax(precond_cost_of_all(&rival->cost), first->cost.setup);
     struct attempt attempt = {.s = s, .first = first, .rival = rival};
     struct judge judge = judge_for(c, first, work, most);
     judge.allows = first->solver == &krylov_minres && !context_on_device(s->ctx) ? makes_rival : NULL;
@@ -553,99 +583,158 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
         s->settled = true;
         return run_to_the_end(c, first);
     }
-    other->spent = other->cost.setup;
-    work = now->spent;
-    for (int i = 1; stopped && i < TURNS && solver_iterations(c) < c->most; i++) {
-        struct runner *const before = now;
-        now = other;
-        other = before;
-        /* no progress so far does not mean that there will be none */
-        most = fmin(other->left, 4 * (now->spent + other->spent));
-        st = turn(c, now, work, most, &stopped);
-        work *= 2;
+    rival->spent = rival->cost.setup;
+    return alternate(c, first, rival, first->spent);
+}
+
+/* ------------------------------------------------------------- by a sample */
+
+/* Conjugate gradients on the host that begin with jacobi or none. What does not end soon is tried on a sample of
+ * the matrix (solver_sample.c), with each candidate that could take less than the best one so far. The best one goes
+ * on; the first, where it was stopped. If it takes several times what the sample predicts, both take turns. */
+enum { BEFORE_SAMPLE = 60, BEYOND_SAMPLE = 10, SAMPLE_MOST = 1000, SAMPLE_FEWEST = 10, CANDIDATES = 5 };
+
+/* ic0 visits the pairs of entries of a row: so much more for each entry of a row. */
+static const double IC0_ENTRIES = 1;
+
+/* So much less must another one take: it begins anew. */
+static const double SAMPLE_LEAD = 1.1;
+
+struct candidate {
+    const char *name;
+    struct precond_cost cost; /* steps: of the sample, or known */
+};
+
+bool solver_may_sample(const spmv_solver *s)
+{
+    spmv_plan_info info;
+    return !context_on_device(s->ctx) && s->ranks == NULL && s->a.rows >= PRECOND_SAMPLED_ROWS &&
+           solver_may_follow(s, SPMV_ERROR_ITERATIONS) && spmv_plan_describe(s->plan, &info, sizeof info) == SPMV_OK &&
+           !type_is_complex(info.type);
+}
+
+/* The candidates, the first one first, and their costs. */
+static int list_candidates(const struct chain *c, const struct runner *first, struct candidate *list)
+{
+    static const char *const names[] = {"ic0", "fsai", "amg", "cholesky"};
+    int count = 0;
+    list[count++] = (struct candidate){first->name, first->cost};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], "cholesky") != 0 || is_named(precond_spare(c->s->precond), "cholesky"))
+            list[count++] = (struct candidate){names[i], runner_of(c, first->solver, names[i], &c->s->rival).cost};
+    list[1].cost.setup += IC0_ENTRIES * (double)c->s->a.nnz / (double)c->s->a.rows;
+    return count;
+}
+
+/* Sets the steps of the candidates; INFINITY of those that cannot be the best. words: what was found. */
+static spmv_status try_candidates(const struct chain *c, struct candidate *list, int count, char *words, size_t size)
+{
+    spmv_status st = SPMV_OK;
+    struct sample *sample = NULL;
+    double best = INFINITY;
+    bool any = false;
+    spmv_plan_info info;
+    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
+    TRY(solver_sample_open(c->s->ctx, solver_matrix(c->s), &c->s->precond_options, info.type, c->s->options.rtol,
+                           &sample));
+    size_t used =
+        (size_t)snprintf(words, size, "a sample of %lld rows predicts", (long long)solver_sample_rows(sample));
+    for (int i = 0; i < count; i++) {
+        struct precond_cost *const cost = &list[i].cost;
+        if (strcmp(list[i].name, "cholesky") == 0) /* it takes what its factor takes */
+            continue;
+        const double most = fmin(SAMPLE_MOST, (best - cost->setup) / cost->step);
+        struct sample_estimate estimate = {.steps = INFINITY};
+        if (most >= SAMPLE_FEWEST)
+            TRY(solver_sample_try(sample, &krylov_cg, list[i].name, (int64_t)most, &estimate));
+        cost->steps = estimate.steps;
+        if (isfinite(cost->steps) && used < size)
+            used += (size_t)snprintf(words + used, size - used, "%s about %.2g iterations with %s", any ? "," : "",
+                                     cost->steps, list[i].name);
+        any = any || isfinite(cost->steps);
+        best = fmin(best, precond_cost_of_all(cost));
     }
-    if (solver_iterations(c) >= c->most)
-        return stopped ? solver_fail_limit(c) : st;
-    if (stopped ? other->left < now->left : now == rival && solver_may_follow(s, st)) {
-        struct runner *const before = now;
-        now = other;
-        other = before;
-        st = run_to_the_end(c, now);
-    } else if (stopped) {
-        st = run_to_the_end(c, now);
-    }
-    if (st == SPMV_OK)
-        settle(s, now, other);
+done:
+    solver_sample_close(sample);
     return st;
 }
 
-/* ------------------------------------------------------------- by energy */
-
-/* Conjugate gradients on the host with jacobi, against ic0. Where errors are not smooth, residuals stay on a
- * plateau for hundreds of iterations, and predict nothing. But the energy norm of the error falls in every step,
- * by sums that the solver has anyway. So both solve from the same x, for the work of some set-ups of the rival; it
- * goes on if it is then clearly ahead, and once more, if it does not end in some times that work and is not
- * predicted to end soon, the first one goes on where it was stopped: the work of the rival is lost. Only if that was
- * far ahead it is not stopped. Then a complete factor, whose work is known, is the next rival. Source of the norm:
- * M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", Journal of Research of the
- * National Bureau of Standards 49, 1952, theorem 6:1. */
-enum { ENERGY_SETUPS = 4, ENERGY_TURN = 4 };
-
-static bool is_by_energy(const struct chain *c, const struct runner *first, const struct runner *rival)
+/* The candidate that takes least, but for the first. */
+static struct candidate *best_of(struct candidate *list, int count)
 {
-    return !context_on_device(c->s->ctx) && first->solver == &krylov_cg && first->cost.setup == 0 &&
-           strcmp(rival->name, "ic0") == 0;
+    struct candidate *best = NULL;
+    for (int i = 1; i < count; i++)
+        if (isfinite(list[i].cost.steps) &&
+            (best == NULL || precond_cost_of_all(&list[i].cost) < precond_cost_of_all(&best->cost)))
+            best = &list[i];
+    return best;
 }
 
-/* The iterations at which gains are compared. */
-static void set_marks(struct judge *judge, const struct runner *r, double work)
-{
-    judge->at[0] = iterations_of(0.75 * work - r->cost.setup, &r->cost);
-    judge->at[1] = iterations_of(work - r->cost.setup, &r->cost);
-}
-
-static spmv_status race_by_energy(struct chain *c, struct runner *first, struct runner *rival)
+static spmv_status race_by_sample(struct chain *c, struct runner *first, struct runner *rival)
 {
     spmv_solver *const s = c->s;
-    const double work = ENERGY_SETUPS * rival->cost.setup;
+    struct candidate list[CANDIDATES], *best = NULL;
+    const double before = BEFORE_SAMPLE * first->cost.step;
+    char words[PRECOND_SENTENCE / 2];
     bool stopped = false;
-    struct judge judge = judge_for(c, first, work, precond_cost_of_all(&rival->cost));
-    set_marks(&judge, first, work);
-    spmv_status st = take_turn(c, first, &judge, &stopped);
-    if (!stopped || solver_iterations(c) >= c->most)
-        return stopped ? solver_fail_limit(c) : st;
-    /* a rival without room for its turn would leave a worse x */
-    if (c->most - solver_iterations(c) < iterations_of(ENERGY_TURN * work, &rival->cost))
-        return run_to_the_end(c, first);
-    st = make_rival(s, first, rival);
-    if (st == SPMV_CANCELLED)
-        return st;
-    if (st != SPMV_OK) { /* there is no other one */
-        s->settled = true;
-        return run_to_the_end(c, first);
+    spmv_status st = SPMV_OK;
+    if (precond_expected(s->precond) < 2 * BEFORE_SAMPLE) { /* or not known */
+        st = turn(c, first, before, before, &stopped);
+        if (!stopped || solver_iterations(c) >= c->most)
+            return stopped ? solver_fail_limit(c) : st;
     }
-    struct judge of_rival = judge_for(c, rival, ENERGY_TURN * work, ENERGY_TURN * work);
-    set_marks(&of_rival, rival, work);
-    of_rival.against = judge.gains;
-    c->zero_start = true;
-    st = take_turn(c, rival, &of_rival, &stopped);
-    if (!stopped && !solver_may_follow(s, st)) {
-        if (st == SPMV_OK)
-            settle(s, rival, first);
-        return st;
+    const int count = list_candidates(c, first, list);
+    st = try_candidates(c, list, count, words, sizeof words);
+    if (st != SPMV_OK) /* there is no memory for a sample */
+        return st == SPMV_CANCELLED ? st : run_to_the_end(c, first);
+    const double of_first = precond_cost_of_all(&list[0].cost);
+    double of_best = INFINITY;
+    bool waits = true; /* the first one goes on */
+    for (;;) {
+        best = best_of(list, count);
+        if (best != NULL) {
+            replace_rival(c, first, rival, best->name);
+            rival->cost = best->cost;
+            of_best = precond_cost_of_all(&best->cost);
+        } /* else the rival of the facts, if the sample has misled */
+        if (waits && !(of_best * SAMPLE_LEAD <= of_first)) {
+            st = turn(c, first, BEYOND_SAMPLE * of_first, fmin(of_best, of_first), &stopped);
+            if (!stopped || solver_iterations(c) >= c->most)
+                break;
+            waits = false;
+        }
+        const bool known = best != NULL;
+        if (known)
+            best->cost.steps = INFINITY;
+        const struct candidate *const next = best_of(list, count);
+        /* a complete factor may take so much, without its order and its solves */
+        const double besides = precond_cost_of_all(&rival->cost) - precond_rival_setup(s->precond);
+        first->left = fmax(1, fmin(of_first, next != NULL ? precond_cost_of_all(&next->cost) : INFINITY) - besides);
+        st = make_rival(s, first, rival);
+        if (st == SPMV_CANCELLED)
+            return st;
+        if (st == SPMV_OK) {
+            first->left = BEYOND_SAMPLE * of_first; /* then the sample misleads about both */
+            rival->spent = rival->cost.setup;
+            st = alternate(c, first, rival, BEYOND_SAMPLE * precond_cost_of_all(&rival->cost));
+            goto told;
+        }
+        if (!known) {
+            st = run_to_the_end(c, first);
+            stopped = false;
+            break;
+        }
     }
-    if (solver_iterations(c) >= c->most)
+    if (stopped)
         return solver_fail_limit(c);
-    settle(s, first, rival);
-    const struct runner lost = *rival;
-    if (is_named(precond_spare(s->precond), "cholesky")) {
-        replace_rival(c, first, rival, "cholesky");
-        st = race_by_residuals(c, first, rival);
-    } else {
-        st = run_to_the_end(c, first);
+    if (st == SPMV_OK)
+        settle(s, first, rival);
+told:
+    if (st == SPMV_OK && s->settled) {
+        snprintf(s->why_verdict, sizeof s->why_verdict, "found while solving: %s; with %s it took %lld", words,
+                 s->verdict, (long long)(is_named(s->verdict, first->name) ? first : rival)->iterations);
+        snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
     }
-    if (is_named(s->verdict, first->name))
-        write_verdict(s, first, &lost);
     return st;
 }
 
@@ -656,7 +745,7 @@ static spmv_status race_by_energy(struct chain *c, struct runner *first, struct 
  * gmres with ilut. */
 static bool is_indefinite(const struct runner *first, const struct runner *rival)
 {
-    return first->solver == &krylov_minres && is_named(rival->name, "ic0");
+    return first->solver == &krylov_minres && !is_named(rival->name, "ilut");
 }
 
 static spmv_status race_of_indefinite(struct chain *c, struct runner *first, struct runner *rival)
@@ -670,11 +759,11 @@ static spmv_status race_of_indefinite(struct chain *c, struct runner *first, str
         return run_to_the_end(c, first);
     }
     settle(s, rival, first);
-    snprintf(
-        s->why_verdict, sizeof s->why_verdict,
-        "A is indefinite, so minres would take hundreds of iterations with jacobi, of which ic0 mostly saves half");
+    snprintf(s->why_verdict, sizeof s->why_verdict,
+             "A is indefinite, so minres would take hundreds of iterations with jacobi, of which %s mostly saves half",
+             rival->name);
     snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
-    *first = runner_of(c, &krylov_minres, "ic0", &s->precond);
+    *first = runner_of(c, &krylov_minres, factor_of_indefinite(s), &s->precond);
     replace_rival(c, first, rival, "ilut");
     return race_by_residuals(c, first, rival);
 }
@@ -686,9 +775,7 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     spmv_solver *const s = c->s;
     struct runner first = runner_of(c, solver, precond_name(s->precond), &s->precond);
     struct runner rival = runner_of(c, solver, rival_of(s, solver, s->precond), &s->rival);
-    const bool by_energy = is_by_energy(c, &first, &rival);
-    if (by_energy && !c->from_zero)
-        return run_to_the_end(c, &first);
+    const bool by_sample = solver == &krylov_cg && first.cost.setup == 0 && solver_may_sample(s);
     if (is_indefinite(&first, &rival))
         return race_of_indefinite(c, &first, &rival);
     spmv_status st = keep_state(c, &first);
@@ -696,7 +783,7 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
         st = keep_state(c, &rival);
     const bool room = st == SPMV_OK;
     if (room)
-        st = by_energy ? race_by_energy(c, &first, &rival) : race_by_residuals(c, &first, &rival);
+        st = by_sample ? race_by_sample(c, &first, &rival) : race_by_residuals(c, &first, &rival);
     drop_state(c, &first);
     drop_state(c, &rival);
     return room ? st : solver_run_share(c, first.solver, *first.precond);

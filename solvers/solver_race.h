@@ -10,7 +10,7 @@
 #include <spmv/solvers.h>
 
 /* Watches the residuals of a solve, and stops it when it has too far to go. */
-enum { JUDGE_MARKS = 64, JUDGE_GAINS = 2 };
+enum { JUDGE_MARKS = 64 };
 struct judge {
     spmv_cg_fn on_iteration;      /* of the caller; NULL: none */
     spmv_iterate_fn on_iterate;   /* the same; for judge_show */
@@ -28,16 +28,6 @@ struct judge {
     bool stopped;
     bool (*allows)(struct judge *); /* asked before it stops; NULL: always */
     void *race;                     /* for this */
-
-    /* Of conjugate gradients on the host, by energy. gain: by so much the square of the energy norm of the
-     * error has fallen. at: two numbers of iterations, the smaller first, and the gains at them; 0: none.
-     * against: those of another solve from the same x for the same work; NULL: none. Then the solve is stopped
-     * at the second one, unless it is clearly ahead; if it is far ahead, it is not stopped later either. */
-    double gain;
-    int64_t at[JUDGE_GAINS];
-    double gains[JUDGE_GAINS];
-    const double *against;
-    bool behind; /* it was stopped so */
 };
 
 /* A judge for a solve whose first iteration has the number begin. */

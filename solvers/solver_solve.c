@@ -77,7 +77,6 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
                            .on_iteration = c->judge != NULL ? judge_tell : o->on_iteration,
                            .on_iterate = c->judge != NULL && o->on_iterate != NULL ? judge_show : o->on_iterate,
                            .user = c->judge != NULL ? (void *)c->judge : o->user,
-                           .gain = c->judge != NULL ? &c->judge->gain : NULL,
                            .recurrence = c->recurrence,
                            .symmetry_check = o->symmetry_check,
                            .rung = o->rung,

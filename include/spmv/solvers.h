@@ -303,7 +303,8 @@ typedef struct spmv_solver_options {
  *   - If sums with the preconditioner are not finite, the solver goes on with "jacobi" or "none".
  *   - For cg and gmres, two preconditioners may race: which one goes on is found from the residuals
  *     and from counted work (docs/preconditioners.md). minres races likewise against gmres with
- *     ilut. The solver remembers the one that wins.
+ *     ilut. On a host, from 4,000 rows on, small solves with a sample of the rows of a real matrix
+ *     predict which one that is. The solver remembers the one that wins.
  *     Several right-hand sides that are solved together race together: the largest residual and the
  *     largest tolerance count.
  *   - If the solver stagnates, breaks down or, after 2000 iterations, is predicted to need more than

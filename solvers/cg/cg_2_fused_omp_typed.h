@@ -420,7 +420,6 @@ static void TYPED(after_residual)(struct workspace *w, const struct TYPED(job) *
     for (int a = 0; a < w->count; a++) {
         struct cg_column *c = &job->column[w->active[a]];
         cg_error_step(&c->error, c->beta, c->pq, c->rz);
-        job->state[w->active[a]].gain += c->beta * (c->beta / c->pq);
         c->beta = (double)((VALUE)c->rz / (VALUE)c->beta);
         job->state[w->active[a]].iterations++;
     }

@@ -119,7 +119,6 @@ static inline void cg_take_sums(const struct cg *cg, int v, double rr, double pq
     column->residual = sqrt(rr);
     if (stepped) {
         cg_error_step(&c->error, c->rz, c->pq, rz);
-        column->gain += c->rz * (c->rz / c->pq);
     } else {
         cg_error_begin(&c->error);
         column->start_residual = column->residual;

@@ -315,14 +315,10 @@ spmv_status krylov_tell(struct krylov *s, int64_t iteration, double residual)
 
 spmv_status krylov_tell_running(struct krylov *s)
 {
-    double most = 0, gain = 0;
-    for (int v = 0; v < s->columns; v++) {
-        gain += s->column[v].gain;
+    double most = 0;
+    for (int v = 0; v < s->columns; v++)
         if (s->column[v].stop == COLUMN_RUNS)
             most = s->column[v].residual <= most ? most : s->column[v].residual;
-    }
-    if (s->gain != NULL)
-        *s->gain = gain;
     return krylov_tell(s, s->iterations, most);
 }
 
@@ -510,7 +506,6 @@ static bool open_columns(struct krylov *s)
         s->column[v] = (struct krylov_column){.tolerance = s->result[v].tolerance,
                                               /* until the run computes it */
                                               .start_residual = INFINITY,
-                                              .gain = s->column[v].gain,
                                               .limit = s->max_iterations - s->result[v].iterations,
                                               .stop = runs ? COLUMN_RUNS : COLUMN_DONE};
         any = any || runs;

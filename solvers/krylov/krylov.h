@@ -28,9 +28,6 @@ struct krylov_column {
     int64_t iterations; /* of this run */
     int64_t limit;      /* of iterations in this run */
     enum column_stop stop;
-    /* of conjugate gradients whose host reads the sums of each step: by so much the square of the energy norm
-     * of the error has fallen, the sum of alpha r'z over the steps */
-    double gain;
 };
 
 struct direct;
@@ -75,7 +72,6 @@ struct krylov {
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;
-    double *gain;                         /* NULL, or where the gain of all columns is noted before a callback */
     struct krylov_recurrence *recurrence; /* NULL: nothing is kept */
     int symmetry_check;                   /* a spmv_symmetry_check, for solvers for symmetric matrices */
 

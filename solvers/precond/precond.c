@@ -551,15 +551,16 @@ done:
     return st;
 }
 
-spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
-                                       const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
+static spmv_status create(spmv_context *ctx, const char *name, const spmv_csr *a,
+                          const spmv_preconditioner_options *options, bool sampled,
+                          spmv_preconditioner **preconditioner)
 {
     spmv_status st = SPMV_OK;
     const double begin = monotonic_seconds();
     void *modes = NULL;
     int64_t modes_bytes = 0;
     spmv_preconditioner_options o;
-    struct precond_source source = {.a = a, .options = &o, .bad = INT64_MAX};
+    struct precond_source source = {.a = a, .options = &o, .bad = INT64_MAX, .sampled = sampled};
     st = context_need(ctx, "spmv_preconditioner_create", "preconditioner", preconditioner);
     if (st != SPMV_OK)
         return st;
@@ -592,6 +593,18 @@ done:
     context_free(ctx, modes);
     source_close(ctx, &source);
     return st;
+}
+
+spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                       const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
+{
+    return create(ctx, name, a, options, false, preconditioner);
+}
+
+spmv_status precond_create_sampled(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                   spmv_preconditioner **preconditioner)
+{
+    return create(ctx, NULL, a, options, true, preconditioner);
 }
 
 spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,

@@ -66,6 +66,13 @@ enum { VARIED_ROWS = 100000 };
 /* Iterations that are expected if nothing more is known of a matrix, at most one for each row. */
 static const double MANY = 650;
 
+/* The same where a solve tries preconditioners on a sample of the matrix. */
+static const double SURE = 60;
+
+/* Beyond this size, a factor costs more than it saves, because its solves have little
+ * parallelism. */
+enum { FACTOR_ROWS = 10000 };
+
 /* On a CPU: an iteration, and finding the order of the rows, take as long as so many
  * multiplications of a complete factorization for each entry of the matrix. */
 static const double PRODUCTS = 2, ORDER = 70;
@@ -81,10 +88,6 @@ static const double LEAST_WIDTH = 0.35, USUAL_WIDTH = 1.5;
 /* A complete factor as the rival of multigrid may have so many multiplications, a second or two, if it has the least
  * width. What it really takes is found before it is made. */
 static const double RIVAL_PRODUCTS = 2e9;
-
-/* Beyond this size, a factor costs more than it saves, because its solves have little
- * parallelism. */
-enum { FACTOR_ROWS = 10000 };
 
 /* Of a matrix that is not symmetric, no hierarchy is made for fewer rows, or on a CPU for fewer estimated
  * iterations of jacobi: ilu0 takes about a seventh of them. */
@@ -278,6 +281,7 @@ struct system_facts {
     bool balanced;  /* most rows have the sum 0: a constant vector is nearly in the null space */
     bool smooth;    /* errors can be smooth, and slow to vanish: one of these, or nearly a Laplacian */
     bool nodes;     /* several unknowns to a node: most rows have the columns of the row before or after */
+    bool sampled;   /* a solve tries preconditioners on a sample */
     bool even;      /* the diagonal entries are nearly equal; otherwise jacobi takes more iterations */
     double distance, dimension;
     double iterations; /* expected of none or jacobi; on a CPU */
@@ -360,7 +364,8 @@ static spmv_status count_rows(struct system_facts *f)
     f->nodes = (double)f->look.alike >= NODES * (double)a->rows;
     f->even = f->look.largest <= EVEN * f->look.smallest;
     const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
-    f->iterations = fmin(fmin(MANY, bound), (double)a->rows);
+    f->sampled = f->source->sampled && !f->gpu && a->rows >= PRECOND_SAMPLED_ROWS;
+    f->iterations = fmin(fmin(f->sampled && !f->dominant ? SURE : MANY, bound), (double)a->rows);
     f->worth = worth_of(a, f->iterations);
     const bool needed =
         f->gpu || !cg ? f->smooth && heaviest > STRONG && a->rows > HIERARCHY
@@ -489,6 +494,13 @@ static bool near_null_given(const struct system_facts *f)
     return o->near_nulls > 0 || (f->ranks && o->dimensions > 0);
 }
 
+/* Errors are smooth, by sums of rows, but the matrix is no Laplacian: multigrid may be best, or not converge at all, as
+ * with shells and frames. */
+static bool to_be_sampled(const struct system_facts *f)
+{
+    return f->sampled && f->smooth && !f->dominant;
+}
+
 /* A complete factor takes less time than the iterations of others, and not too much memory. */
 static bool narrow(const struct system_facts *f)
 {
@@ -562,7 +574,7 @@ static bool few_steps(const struct system_facts *f)
 
 static bool small_factor(const struct system_facts *f)
 {
-    return f->a->rows <= FACTOR_ROWS;
+    return f->a->rows <= FACTOR_ROWS && !f->sampled;
 }
 
 static bool otherwise(const struct system_facts *f)
@@ -631,7 +643,7 @@ static const struct rule {
      "systems"},
     {"jacobi", "amg", NULL, STAGE_ROWS, smooth_unsymmetric,
      "errors are smooth, and on a GPU the iterations take less than making multigrid"},
-    {"jacobi", "ilut", "ilut", STAGE_GIVEN, for_unsymmetric,
+    {"jacobi", "amg", "amg", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, its iterations often take less than making incomplete factors"},
     /* for cg */
     {"none", NULL, NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
@@ -643,6 +655,9 @@ static const struct rule {
     {"cholesky", NULL, NULL, STAGE_ENVELOPE, narrow,
      "a complete factor within an envelope of {envelope} entries, {fill} times those of the matrix, takes {products} "
      "multiplications: less time than the iterations of other methods"},
+    {"jacobi", "amg", NULL, STAGE_ENVELOPE, to_be_sampled,
+     "rows that mostly have the sum 0, so errors are smooth, and a diagonal from {smallest} to {largest}: a sample of "
+     "the matrix shows what suits it"},
     {"ic0", "amg", NULL, STAGE_ENVELOPE, along_lines,
      "most rows have two couplings far above the others, as on elongated cells: a factor without fill-in is nearly "
      "complete along such lines"},
@@ -655,7 +670,7 @@ static const struct rule {
     {"none", "amg", NULL, STAGE_ENVELOPE, even_diagonal,
      "the diagonal is from {smallest} to {largest}, so scaling by it would change little, and other methods cost more "
      "than the iterations they save"},
-    {"jacobi", "amg", "amg", STAGE_ENVELOPE, on_gpu,
+    {"jacobi", "amg", "fsai", STAGE_ENVELOPE, on_gpu,
      "the diagonal is from {smallest} to {largest}, and jacobi is part of the solver's kernels, whose iterations take "
      "microseconds; other methods cost more than the iterations they save"},
     {"jacobi", "amg", "ic0", STAGE_ENVELOPE, all_positive,
@@ -773,9 +788,11 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     if (choice->rival != NULL && factor_bounds(&f)) {
         if (strcmp(rule->name, "amg") == 0)
             choice->rival = "cholesky";
-        else if (strcmp(choice->rival, "ic0") == 0)
+        else if (f.sampled || strcmp(choice->rival, "ic0") == 0)
             choice->spare = "cholesky";
     }
+    if (f.gpu && !f.ranks && choice->rival != NULL) /* a third one */
+        choice->spare = purpose != PRECOND_FOR_CG ? "ilut" : strcmp(choice->rival, "fsai") == 0 ? "amg" : "fsai";
     choice->nodes = f.nodes;
     choice->expected = f.smooth && f.distance > 0 ? f.steps : 0;
     choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, LEAST_WIDTH) / precond_products(f.a, 1) : 0;

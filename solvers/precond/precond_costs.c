@@ -15,8 +15,9 @@ static const struct row {
 } on_cpu[] = {
     {PRECOND_FOR_CG, "amg", {160, 10, 16}},
     {PRECOND_FOR_CG, "amg of nodes", {180, 8, 50}},
-    {PRECOND_FOR_CG, "ic0", {25, 2, 100}},
-    {PRECOND_FOR_CG, "cholesky", {35, 12, 2}}, /* and its multiplications */
+    {PRECOND_FOR_CG, "ic0", {50, 3, 100}},
+    {PRECOND_FOR_CG, "fsai", {110, 2.6, 100}},
+    {PRECOND_FOR_CG, "cholesky", {35, 30, 2}}, /* and its multiplications */
     {PRECOND_FOR_CG, NULL, {0, 1, 200}},
     {PRECOND_FOR_UNSYMMETRIC, "ilut", {40, 1.3, 20}},
     {PRECOND_FOR_UNSYMMETRIC, "ilu0", {8, 1.3, 45}},
@@ -56,6 +57,8 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
     const double millions = 1e-6 * rows, read = 1e-6 * entries;
     if (strcmp(name, "amg") == 0)
         return (struct precond_cost){6000 + 520 * read, 95 + 150 * millions + 12 * read, 16};
+    if (strcmp(name, "fsai") == 0)
+        return (struct precond_cost){2000 + 6000 * read, 10 + 20 * read, 400};
     const bool cached = rows <= CACHED_ROWS && (light || entries <= CACHED_ENTRIES);
     return (struct precond_cost){0, (cached ? 3 + 9 * millions : 6 + 15 * millions) + (light ? 0.9 : 4) * read, 500};
 }

@@ -105,6 +105,7 @@ struct precond_source {
     bool kept;                               /* the preconditioner owns filled_host */
     int64_t alone, first_alone;
     struct envelope envelope; /* if envelope_find was called */
+    bool sampled;             /* "auto" is for precond_create_sampled */
     const spmv_preconditioner_options *options;
     const struct precond_whole *whole; /* of several ranks: then a has sizes only */
 };
@@ -294,6 +295,12 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
 /* The same for cg as without ranks, of a real matrix. */
 spmv_status precond_choose_for_cg(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                   struct precond_choice *choice);
+
+/* As spmv_preconditioner_create with "auto", for a solve with cg that tries others on a sample of the matrix
+ * (solver_race.c), from PRECOND_SAMPLED_ROWS rows on and not on a GPU: less is decided before. */
+enum { PRECOND_SAMPLED_ROWS = 4000 };
+spmv_status precond_create_sampled(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                   spmv_preconditioner **made);
 
 /* The same for gmres and bicgstab, of a real matrix. */
 spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,

@@ -438,9 +438,9 @@ static void auto_races_as_without_ranks(void **state)
     static const struct {
         struct system_case of;
         const char *precond, *why;
-        bool alike; /* the same without ranks */
+        bool alike; /* the same without ranks, which try a sample from 4000 rows on */
     } races[] = {
-        {{"diffusion2d:104,100000", SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-9}, "amg", "with jacobi about", true},
+        {{"diffusion2d:104,100000", SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-9}, "amg", "with jacobi about", false},
         {{"banded:4000,3", SPMV_F64, THREE_DIAGONALS, NULL, NULL, "gmres", 1e-12}, "ilut", "with ic0", true},
         {{"elasticity2d:40", SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-8}, "", "", true}, /* a factor */
         {{"diffusion2d:60,1000", SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-8}, "", "", true},

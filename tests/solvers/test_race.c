@@ -132,15 +132,14 @@ static void second_wins(void **state)
     assert_string_equal(precond_name(info.precond), "jacobi");
     run(ctx, &s);
     assert_string_equal(s.r.precond, "amg");
-    assert_non_null(strstr(s.r.why_precond, "found while solving: after "));
+    assert_non_null(strstr(s.r.why_precond, "found while solving: "));
     assert_non_null(strstr(s.r.why_precond, "with jacobi"));
     const int64_t both = s.r.iterations;
-    assert_true(both > 100);
     for (int turn = 0; turn < 2; turn++) { /* another solve, and one with other values */
         run(ctx, &s);
         assert_string_equal(s.r.precond, "amg");
         assert_non_null(strstr(s.r.why_precond, "found while solving"));
-        assert_true(s.r.iterations < 30 && s.r.iterations < both);
+        assert_true(s.r.iterations < 30 && s.r.iterations <= both);
         for (int64_t k = 0; k < a.nnz; k++)
             values[k] = 2 * real_at(a.type, a.val, k);
         assert_ok(ctx, spmv_solver_update_values(s.solver, values));
@@ -252,8 +251,7 @@ static void factor_wins(void **state)
         struct solve s = open_solve(ctx, &a, NULL);
         spmv_solver_info info;
         assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
-        assert_string_equal(precond_name(info.precond), "amg");
-        assert_string_equal(precond_rival(info.precond), "cholesky");
+        assert_string_equal(precond_name(info.precond), "jacobi");
         run(ctx, &s);
         if (wide) {
             assert_string_not_equal(s.r.precond, "cholesky");
@@ -265,42 +263,6 @@ static void factor_wins(void **state)
         }
         close_solve(ctx, &s);
         spmv_matrix_destroy(matrix);
-    }
-}
-
-/* Judged by energy: the gains at two marks against those of another solve. */
-static void by_energy(void **state)
-{
-    (void)state;
-    const spmv_cg_result result = {.tolerance = 1e-8};
-    /* of a whole of about 1 there are left, at both marks: of the other one, and of this one */
-    static const struct {
-        double other[2], own[2];
-        bool behind, far;
-    } cases[] = {
-        {{1e-1, 1e-2}, {1e-2, 1e-4}, false, false},
-        {{1e-1, 1e-2}, {5e-3, 1e-5}, false, false}, /* 2.3 times the digits */
-        {{1e-1, 1e-2}, {1e-4, 1e-5}, false, true},
-        {{1e-1, 1e-2}, {2e-1, 1e-3}, true, false}, /* fewer digits at the first */
-        {{1e-1, 1e-4}, {1e-4, 1e-3}, true, false}, /* at the second */
-        {{1e-3, 1e-4}, {1e-4, 1e-8}, false, false},
-        {{1e-3, 1e-4}, {5e-4, 1e-8}, true, false}, /* not clearly ahead */
-        {{1e-3, 1e-4}, {0, 0}, false, true},       /* all digits */
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const double other[2] = {1 - cases[i].other[0], 1 - cases[i].other[1]};
-        struct judge j = judge_of(NULL, NULL, &result, 7, 1000, 1e9);
-        j.at[0] = 30;
-        j.at[1] = 40;
-        j.against = other;
-        int64_t stopped = 0;
-        for (int64_t k = 1; k <= 60 && stopped == 0; k++) {
-            j.gain = k < 30 ? 0 : 1 - cases[i].own[k >= 40];
-            stopped = judge_tell(7 + k, 1, &j) != 0 ? k : 0;
-        }
-        assert_int_equal(stopped, cases[i].behind ? 40 : 0);
-        assert_true(j.behind == cases[i].behind && j.stopped == cases[i].behind);
-        assert_true(isinf(j.most) == cases[i].far);
     }
 }
 
@@ -319,51 +281,43 @@ static double *turn_signs(spmv_csr *a)
     return val;
 }
 
-/* Jacobi has gone on as if it had not been stopped: after its iterations and those of ic0, x has the same bits. */
-static void check_went_on(spmv_context *ctx, const struct solve *s, const struct solve *jacobi)
-{
-    long long of_rival = 0, of_first = 0;
-    double *const x = support_zeros(s->n, 8), *const expected = support_zeros(s->n, 8);
-    assert_int_equal(sscanf(s->r.why_precond,
-                            "found while solving: after %lld iterations with ic0 the error was larger; with jacobi "
-                            "it took %lld in all",
-                            &of_rival, &of_first),
-                     2);
-    assert_int_equal(of_first, jacobi->r.iterations);
-    assert_int_equal(of_first + of_rival, s->r.iterations);
-    assert_ok(ctx, spmv_download(ctx, s->x, x, 8 * s->n));
-    assert_ok(ctx, spmv_download(ctx, jacobi->x, expected, 8 * s->n));
-    assert_memory_equal(x, expected, 8 * (size_t)s->n);
-    support_free(x, expected);
-}
-
-/* cg with jacobi begins, and ic0 is tried: couplings mostly along the rows of a grid, of which ic0 is nearly a
- * complete factor, so it wins; a plate, where it is behind jacobi from the beginning. */
-static void factor_by_energy(void **state)
+/* What a sample finds: conjugate gradients with jacobi begin; what ends soon is not sampled, a complete factor is
+ * taken where it is narrow, ic0 where couplings are mostly along the rows of a grid, and multigrid where it works. */
+static void by_sample(void **state)
 {
     spmv_context *ctx = *state;
+    static const struct {
+        int64_t columns, rows; /* 0: elasticity */
+        double weak;           /* 0: a plate */
+        const char *takes;
+    } cases[] = {{95, 100, 0, "cholesky"}, {250, 160, 0.01, "ic0"}, {0, 0, 0, "amg"}};
     if (support_backend != SPMV_BACKEND_OMP)
-        skip(); /* on a GPU ic0 is no rival, and ref is slow */
-    for (int wins = 0; wins < 2; wins++) {
+        skip(); /* on a GPU there is no sample, and ref is slow */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         spmv_csr a;
-        spmv_matrix *const matrix = wins ? layered(ctx, 250, 160, 0.01, &a) : plate(ctx, 104, 104, &a);
-        double *const val = turn_signs(&a);
+        spmv_matrix *matrix = NULL;
+        if (cases[i].weak != 0)
+            matrix = layered(ctx, cases[i].columns, cases[i].rows, cases[i].weak, &a);
+        else if (cases[i].rows > 0)
+            matrix = plate(ctx, cases[i].columns, cases[i].rows, &a);
+        else
+            assert_ok(ctx, spmv_matrix_generate(ctx, "elasticity2d:110", SPMV_F64, &matrix));
+        spmv_matrix_view(matrix, &a);
+        double *const val = cases[i].rows > 0 ? turn_signs(&a) : NULL;
         struct solve s = open_solve(ctx, &a, NULL), jacobi = open_solve(ctx, &a, "jacobi");
         spmv_solver_info info;
         assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
         assert_string_equal(precond_name(info.precond), "jacobi");
-        assert_string_equal(precond_rival(info.precond), "ic0");
         run(ctx, &jacobi);
         run(ctx, &s);
-        assert_string_equal(s.r.precond, wins ? "ic0" : "jacobi");
-        assert_non_null(strstr(s.r.why_precond, wins ? "with jacobi" : "iterations with ic0 the error was larger"));
-        if (wins)
-            assert_true(2 * s.r.iterations < jacobi.r.iterations);
-        else
-            check_went_on(ctx, &s, &jacobi);
-        const int64_t both = s.r.iterations;
+        assert_string_equal(s.r.precond, cases[i].takes);
+        assert_non_null(strstr(s.r.why_precond, "a sample of "));
+        assert_non_null(strstr(s.r.why_precond, "iterations with jacobi"));
+        assert_true(s.r.iterations < jacobi.r.iterations);
+        const int64_t first = s.r.iterations;
         run(ctx, &s); /* the winner is remembered */
-        assert_true(s.r.iterations < both);
+        assert_string_equal(s.r.precond, cases[i].takes);
+        assert_true(s.r.iterations <= first);
         close_solve(ctx, &jacobi);
         close_solve(ctx, &s);
         spmv_matrix_destroy(matrix);
@@ -371,10 +325,10 @@ static void factor_by_energy(void **state)
     }
 }
 
-/* A limit of the iterations that leaves the rival no room: the solve ends with the x and the residual of jacobi. */
-static void energy_within_a_limit(void **state)
+/* A limit of the iterations that leaves no room for another one: the x and the residual of jacobi. */
+static void sample_within_a_limit(void **state)
 {
-    enum { MOST = 125 };
+    enum { MOST = 50 };
     spmv_context *ctx = *state;
     spmv_csr a;
     if (support_backend != SPMV_BACKEND_OMP)
@@ -404,24 +358,6 @@ static void energy_within_a_limit(void **state)
     spmv_solver_destroy(solver);
     spmv_matrix_destroy(matrix);
     support_free(val, b, x);
-}
-
-/* Errors that are not smooth, and an envelope that the distances allow: a complete factor at once. */
-static void factor_at_once(void **state)
-{
-    spmv_context *ctx = *state;
-    spmv_csr a;
-    if (support_backend != SPMV_BACKEND_OMP)
-        skip();
-    spmv_matrix *const matrix = plate(ctx, 95, 100, &a);
-    double *const val = turn_signs(&a);
-    struct solve s = open_solve(ctx, &a, NULL);
-    run(ctx, &s);
-    assert_string_equal(s.r.precond, "cholesky");
-    assert_true(s.r.iterations <= 2);
-    close_solve(ctx, &s);
-    spmv_matrix_destroy(matrix);
-    free(val);
 }
 
 /* Elongated cells: most rows have two couplings far above the others. ic0 begins, and ends before multigrid is made. */
@@ -509,7 +445,7 @@ static void several(void **state)
         assert_string_equal(r[v].precond, "amg");
         assert_true(r[v].true_residual <= r[v].tolerance);
     }
-    assert_true(r[0].iterations > 100 && r[1].iterations > 100 && r[2].iterations == 0);
+    assert_true(r[0].iterations > 0 && r[1].iterations > 0 && r[2].iterations == 0);
     assert_non_null(strstr(r[0].why_precond, "with jacobi"));
     struct solve one = open_solve(ctx, &a, "amg");
     run(ctx, &one);
@@ -633,7 +569,7 @@ static void factor_after_multigrid(void **state)
     assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
     assert_string_equal(info.solver, "gmres");
     assert_string_equal(precond_name(info.precond), "amg");
-    assert_non_null(strstr(info.precond->why, "errors are smooth"));
+    assert_non_null(strstr(info.precond->why, "a sample of "));
     run(ctx, &s);
     assert_string_equal(s.r.precond, "ilut");
     assert_non_null(strstr(s.r.why_precond, "iterations with amg"));
@@ -907,9 +843,10 @@ static void convection(void **state)
     static const struct {
         const char *spec, *precond, *why;
         bool gpu;
-    } cases[] = {{"convdiff2d:100,100", "ilu0", "on one side of the diagonal weigh at least twice", false},
-                 {"convdiff2d:80,0.1", "amg", "errors are smooth, and multigrid reduces them", false},
-                 {"convdiff3d:20,0.1", "ilu0", "a factor without fill-in: about ", false},
+    } cases[] = {{"convdiff2d:62,100", "ilu0", "on one side of the diagonal weigh at least twice", false},
+                 {"convdiff2d:62,0.1", "amg", "errors are smooth, and multigrid reduces them", false},
+                 {"convdiff3d:15,0.1", "ilu0", "a factor without fill-in: about ", false},
+                 {"convdiff2d:120,0.1", "amg", "a sample of 900 rows predicts about", false},
                  {"convdiff2d:400,1", "amg", "errors are smooth, and multigrid reduces them", true},
                  {"convdiff2d:60,1", "jacobi", "the iterations take less than making multigrid", true}};
     spmv_context *ctx = *state;
@@ -946,7 +883,7 @@ static void by_columns(void **state)
     for (int dominant = 0; dominant < 2; dominant++) {
         spmv_matrix *matrix = NULL, *transpose = NULL;
         spmv_csr a;
-        assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:80,0.3", SPMV_F64, &matrix));
+        assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:62,0.3", SPMV_F64, &matrix));
         spmv_matrix_view(matrix, &a);
         double *const values = support_mixed_signs(&a);
         for (int64_t i = 0; i < a.rows; i++)
@@ -973,7 +910,7 @@ static void by_columns(void **state)
 /* Factors that "auto" makes take half of what a limit of the memory leaves; by name they take what they need. */
 static void share_of_memory(void **state)
 {
-    enum { LEFT = 6000000 };
+    enum { LEFT = 1500000 };
     spmv_context *ctx = *state;
     spmv_matrix *matrix = NULL;
     spmv_csr a;
@@ -982,7 +919,7 @@ static void share_of_memory(void **state)
     int64_t bytes[2];
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* jacobi is taken */
-    assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:120,1", SPMV_F64, &matrix));
+    assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:60,1", SPMV_F64, &matrix));
     spmv_matrix_view(matrix, &a);
     double *const values = support_mixed_signs(&a);
     for (int limited = 0; limited < 2; limited++) {
@@ -1008,10 +945,9 @@ static void share_of_memory(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-SUPPORT_MAIN(with_context(predictions), with_context(by_energy), with_context(factor_by_energy),
-             with_context(factor_at_once), with_context(along_lines), with_context(energy_within_a_limit),
-             with_context(second_wins), with_context(no_room_for_a_race), with_context(several),
-             with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
+SUPPORT_MAIN(with_context(predictions), with_context(by_sample), with_context(along_lines),
+             with_context(sample_within_a_limit), with_context(second_wins), with_context(no_room_for_a_race),
+             with_context(several), with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
              with_context(factor_after_multigrid), with_context(bits), with_context(nodes),
              with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
              with_context(convection), with_context(by_columns), with_context(share_of_memory))
