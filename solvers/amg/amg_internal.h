@@ -163,8 +163,8 @@ struct amg {
     bool unchecked;          /* cells->least is of the last level's matrix */
 
     /* for applications */
-    bool broken;             /* new values were refused */
-    void *largest, *scratch; /* max |r_i|, and scratch memory for it */
+    bool broken;                 /* new values were refused */
+    void *largest, *scratch;     /* max |r_i|, and scratch memory for it */
     struct amg_several *several; /* the same hierarchy for several vectors (amg_columns.c); NULL: not made */
 };
 

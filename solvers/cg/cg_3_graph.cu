@@ -311,7 +311,8 @@ template <typename T> spmv_status queue_step_sums(const struct cg *cg)
     int64_t count = 0;
     const struct plan_step_parts parts = {left_of<T>(cg, false), has_parts ? pq_parts<T>(cg, &count) : nullptr,
                                           has_parts ? memory + own->qq_at : nullptr, plan_part_rows(cg->s.plan)};
-    return leaves_sums_of_chunks(cg) ? SPMV_OK : ranks->queue_step_sums(ranks->self, cg->s.type, &parts, memory + own->sums_at);
+    return leaves_sums_of_chunks(cg) ? SPMV_OK
+                                     : ranks->queue_step_sums(ranks->self, cg->s.type, &parts, memory + own->sums_at);
 }
 
 /* q = A p and p'q with ranks. */

@@ -35,7 +35,7 @@ struct slices_state {
     unsigned *tree_counts;
     slices::findings *unread; /* of updates: not read, since the plan was checked */
     float retained;
-    int64_t inner_begin, inner_end; /* blocks whose rows need no elements of other ranks */
+    int64_t inner_begin, inner_end;    /* blocks whose rows need no elements of other ranks */
     int64_t inner_chunk, inner_chunks; /* their chunks: the first, and how many */
     void *runs;                        /* with ranks: sums of runs, of chunks, and run_counts */
     unsigned *run_counts;
