@@ -591,7 +591,7 @@ void release(struct cg *cg)
 
 constexpr cg_rung rung(const char *name, const char *why)
 {
-    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, supports, prepare, run, release, false, true};
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, supports, prepare, run, release, false, true, nullptr};
 }
 
 } // namespace
