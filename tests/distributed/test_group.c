@@ -93,6 +93,7 @@ struct run {
     const char *product;  /* the method of products; NULL: auto */
     const char *exchange; /* NULL: auto */
     struct outcome *outcome;
+    int compression;
 };
 
 static size_t size_of(const struct run *run)
@@ -194,6 +195,7 @@ static spmv_status one_rank(spmv_group *group, void *user)
     options.type = type;
     options.exchange = run->exchange;
     options.method = run->product;
+    options.compression = run->compression;
     spmv_status st = spmv_group_matrix_create(group, &own, &options, &m);
     if (st == SPMV_OK)
         st = spmv_group_matrix_describe(m, &info, sizeof info);
@@ -496,6 +498,63 @@ static void packed_methods_have_same_bits(void **state)
     }
 }
 
+/* Products of few values add up for runs of tiles, two of each chunk here, and leave one part for each chunk. The
+ * values of the second matrix are in another order in some rows, so slots have several; those of the third are too
+ * many. */
+static void runs_have_same_bits(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000, MANY = 300 };
+    static const struct matrix_case of = {"a diagonal", SPMV_F64, SPMV_F64, true};
+    int64_t *const row_ptr = malloc((ROWS + 1) * sizeof *row_ptr);
+    int32_t *const col = malloc(ROWS * sizeof *col);
+    double *const val = malloc(ROWS * sizeof *val);
+    for (int c = 0; c < 3 && support_backend == SPMV_BACKEND_CUDA; c++) {
+        for (int i = 0; i <= ROWS; i++) {
+            row_ptr[i] = i;
+            if (i < ROWS) {
+                col[i] = i;
+                val[i] = c == 0 ? 3 : c == 1 ? 1 + (i % 7 == i % 5) + (i > 2000) : 1 + (double)(i % MANY) / MANY;
+            }
+        }
+        const spmv_csr a = support_csr(ROWS, ROWS, row_ptr, col, val);
+        for (int w = 2; w < WAYS; w += 2) { /* graph, with auto and with nccl */
+            struct outcome one, several;
+            struct run run = {.matrix = &of,
+                              .a = &a,
+                              .product = "slices",
+                              .compression = SPMV_COMPRESSION_VALUES,
+                              .method = ways[w].method,
+                              .exchange = ways[w].exchange,
+                              .outcome = &one};
+            if (!is_way(w))
+                continue;
+            open_outcome(&one, &a);
+            const spmv_status st = run_threads(1, 1, &run);
+            if (!is_skipped(w, st)) {
+                assert_int_equal(st, SPMV_OK);
+                check(&run, &one);
+            }
+            for (int ranks = 2; ranks <= 5 && st == SPMV_OK; ranks += 3) {
+                run.outcome = &several;
+                run.giving = ranks == 2 ? GIVE_EQUAL : GIVE_FIRST;
+                open_outcome(&several, &a);
+                const spmv_status ran = run_threads(ranks, 1, &run);
+                if (!is_skipped(w, ran)) {
+                    assert_int_equal(ran, SPMV_OK);
+                    compare(&one, &several, sizeof *val);
+                }
+                close_outcome(&several);
+            }
+            close_outcome(&one);
+        }
+    }
+    (void)is_way(0);
+    free(row_ptr);
+    free(col);
+    free(val);
+}
+
 static void pattern_has_ones(void **state)
 {
     (void)state;
@@ -520,6 +579,7 @@ static void pattern_has_ones(void **state)
 #ifdef HOST_CUDA
 struct launching {
     const spmv_csr *a;
+    int compression;
     int64_t steps, launches; /* of a solve with so many steps */
 };
 
@@ -531,11 +591,15 @@ static spmv_status count_launches(spmv_group *group, void *user)
     spmv_preconditioner *precond = NULL;
     void *b = NULL, *x = NULL;
     spmv_cg_options cg;
+    spmv_group_matrix_options options;
     spmv_cg_options_init(&cg, sizeof cg);
     cg.zero_start = 1;
     cg.rtol = 1e-100;
     cg.max_iterations = l->steps;
-    spmv_status st = spmv_group_matrix_create(group, l->a, NULL, &m);
+    spmv_group_matrix_options_init(&options, sizeof options);
+    options.method = "slices";
+    options.compression = l->compression;
+    spmv_status st = spmv_group_matrix_create(group, l->a, &options, &m);
     if (st == SPMV_OK)
         st = spmv_group_preconditioner_create(m, "jacobi", &precond);
     if (st == SPMV_OK)
@@ -557,20 +621,23 @@ static spmv_status count_launches(spmv_group *group, void *user)
 }
 
 /* A step with jacobi has three kernels on one rank: the product, the sums of its chunks, and one for all
- * vectors. */
+ * vectors. Where the matrix has a table of values, the product leaves the sums of chunks. */
 static void step_has_one_vector_kernel(void **state)
 {
     (void)state;
     spmv_csr a;
     const struct matrix_case c = {"poisson2d:20", SPMV_F64, SPMV_F64, true};
     spmv_matrix *matrix = matrix_of(&c, &a);
-    struct launching few = {&a, 10, 0}, more = {&a, 42, 0}; /* whole blocks of steps are queued */
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);
     options.backend = support_backend;
-    assert_int_equal(spmv_group_run(1, &options, count_launches, &few, NULL, 0), SPMV_ERROR_ITERATIONS);
-    assert_int_equal(spmv_group_run(1, &options, count_launches, &more, NULL, 0), SPMV_ERROR_ITERATIONS);
-    assert_int_equal(more.launches - few.launches, 3 * (more.steps - few.steps));
+    for (int kernels = 2; kernels <= 3; kernels++) {
+        const int compression = kernels == 2 ? SPMV_COMPRESSION_VALUES : SPMV_COMPRESSION_NONE;
+        struct launching few = {&a, compression, 10, 0}, more = {&a, compression, 42, 0}; /* whole blocks of steps */
+        assert_int_equal(spmv_group_run(1, &options, count_launches, &few, NULL, 0), SPMV_ERROR_ITERATIONS);
+        assert_int_equal(spmv_group_run(1, &options, count_launches, &more, NULL, 0), SPMV_ERROR_ITERATIONS);
+        assert_int_equal(more.launches - few.launches, kernels * (more.steps - few.steps));
+    }
     spmv_matrix_destroy(matrix);
 }
 #endif
@@ -1513,6 +1580,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_row_is_reported),
         cmocka_unit_test(ranks_take_one_method),
         cmocka_unit_test(packed_methods_have_same_bits),
+        cmocka_unit_test(runs_have_same_bits),
         cmocka_unit_test(failures_reach_all_ranks),
         cmocka_unit_test(ranks_in_different_functions_end),
         cmocka_unit_test(memory_of_one_rank_ends_all),
