@@ -93,7 +93,7 @@ struct run {
     const char *product;  /* the method of products; NULL: auto */
     const char *exchange; /* NULL: auto */
     struct outcome *outcome;
-    int compression;
+    bool table; /* of the distinct values */
 };
 
 static size_t size_of(const struct run *run)
@@ -195,7 +195,8 @@ static spmv_status one_rank(spmv_group *group, void *user)
     options.type = type;
     options.exchange = run->exchange;
     options.method = run->product;
-    options.compression = run->compression;
+    if (run->table)
+        options.compression = SPMV_COMPRESSION_VALUES;
     spmv_status st = spmv_group_matrix_create(group, &own, &options, &m);
     if (st == SPMV_OK)
         st = spmv_group_matrix_describe(m, &info, sizeof info);
@@ -517,13 +518,13 @@ static void runs_have_same_bits(void **state)
                 val[i] = c == 0 ? 3 : c == 1 ? 1 + (i % 7 == i % 5) + (i > 2000) : 1 + (double)(i % MANY) / MANY;
             }
         }
-        const spmv_csr a = support_csr(ROWS, ROWS, row_ptr, col, val);
+        const spmv_csr a = support_csr_with(ROWS, ROWS, ROWS, row_ptr, 64, col, val, SPMV_F64);
         for (int w = 2; w < WAYS; w += 2) { /* graph, with auto and with nccl */
             struct outcome one, several;
             struct run run = {.matrix = &of,
                               .a = &a,
                               .product = "slices",
-                              .compression = SPMV_COMPRESSION_VALUES,
+                              .table = true,
                               .method = ways[w].method,
                               .exchange = ways[w].exchange,
                               .outcome = &one};
