@@ -93,7 +93,6 @@ struct run {
     const char *product;  /* the method of products; NULL: auto */
     const char *exchange; /* NULL: auto */
     struct outcome *outcome;
-    bool table; /* of the distinct values */
 };
 
 static size_t size_of(const struct run *run)
@@ -195,8 +194,6 @@ static spmv_status one_rank(spmv_group *group, void *user)
     options.type = type;
     options.exchange = run->exchange;
     options.method = run->product;
-    if (run->table)
-        options.compression = SPMV_COMPRESSION_VALUES;
     spmv_status st = spmv_group_matrix_create(group, &own, &options, &m);
     if (st == SPMV_OK)
         st = spmv_group_matrix_describe(m, &info, sizeof info);
@@ -499,63 +496,6 @@ static void packed_methods_have_same_bits(void **state)
     }
 }
 
-/* Products of few values add up for runs of tiles, two of each chunk here, and leave one part for each chunk. The
- * values of the second matrix are in another order in some rows, so slots have several; those of the third are too
- * many. */
-static void runs_have_same_bits(void **state)
-{
-    (void)state;
-    enum { ROWS = 3000, MANY = 300 };
-    static const struct matrix_case of = {"a diagonal", SPMV_F64, SPMV_F64, true};
-    int64_t *const row_ptr = malloc((ROWS + 1) * sizeof *row_ptr);
-    int32_t *const col = malloc(ROWS * sizeof *col);
-    double *const val = malloc(ROWS * sizeof *val);
-    for (int c = 0; c < 3 && support_backend == SPMV_BACKEND_CUDA; c++) {
-        for (int i = 0; i <= ROWS; i++) {
-            row_ptr[i] = i;
-            if (i < ROWS) {
-                col[i] = i;
-                val[i] = c == 0 ? 3 : c == 1 ? 1 + (i % 7 == i % 5) + (i > 2000) : 1 + (double)(i % MANY) / MANY;
-            }
-        }
-        const spmv_csr a = support_csr_with(ROWS, ROWS, ROWS, row_ptr, 64, col, val, SPMV_F64);
-        for (int w = 2; w < WAYS; w += 2) { /* graph, with auto and with nccl */
-            struct outcome one, several;
-            struct run run = {.matrix = &of,
-                              .a = &a,
-                              .product = "slices",
-                              .table = true,
-                              .method = ways[w].method,
-                              .exchange = ways[w].exchange,
-                              .outcome = &one};
-            if (!is_way(w))
-                continue;
-            open_outcome(&one, &a);
-            const spmv_status st = run_threads(1, 1, &run);
-            if (!is_skipped(w, st)) {
-                assert_int_equal(st, SPMV_OK);
-                check(&run, &one);
-            }
-            for (int ranks = 2; ranks <= 5 && st == SPMV_OK; ranks += 3) {
-                run.outcome = &several;
-                run.giving = ranks == 2 ? GIVE_EQUAL : GIVE_FIRST;
-                open_outcome(&several, &a);
-                const spmv_status ran = run_threads(ranks, 1, &run);
-                if (!is_skipped(w, ran)) {
-                    assert_int_equal(ran, SPMV_OK);
-                    compare(&one, &several, sizeof *val);
-                }
-                close_outcome(&several);
-            }
-            close_outcome(&one);
-        }
-    }
-    (void)is_way(0);
-    free(row_ptr);
-    free(col);
-    free(val);
-}
-
 static void pattern_has_ones(void **state)
 {
     (void)state;
@@ -580,7 +520,6 @@ static void pattern_has_ones(void **state)
 #ifdef HOST_CUDA
 struct launching {
     const spmv_csr *a;
-    int compression;
     int64_t steps, launches; /* of a solve with so many steps */
 };
 
@@ -592,15 +531,11 @@ static spmv_status count_launches(spmv_group *group, void *user)
     spmv_preconditioner *precond = NULL;
     void *b = NULL, *x = NULL;
     spmv_cg_options cg;
-    spmv_group_matrix_options options;
     spmv_cg_options_init(&cg, sizeof cg);
     cg.zero_start = 1;
     cg.rtol = 1e-100;
     cg.max_iterations = l->steps;
-    spmv_group_matrix_options_init(&options, sizeof options);
-    options.method = "slices";
-    options.compression = l->compression;
-    spmv_status st = spmv_group_matrix_create(group, l->a, &options, &m);
+    spmv_status st = spmv_group_matrix_create(group, l->a, NULL, &m);
     if (st == SPMV_OK)
         st = spmv_group_preconditioner_create(m, "jacobi", &precond);
     if (st == SPMV_OK)
@@ -622,23 +557,20 @@ static spmv_status count_launches(spmv_group *group, void *user)
 }
 
 /* A step with jacobi has three kernels on one rank: the product, the sums of its chunks, and one for all
- * vectors. Where the matrix has a table of values, the product leaves the sums of chunks. */
+ * vectors. */
 static void step_has_one_vector_kernel(void **state)
 {
     (void)state;
     spmv_csr a;
     const struct matrix_case c = {"poisson2d:20", SPMV_F64, SPMV_F64, true};
     spmv_matrix *matrix = matrix_of(&c, &a);
+    struct launching few = {&a, 10, 0}, more = {&a, 42, 0}; /* whole blocks of steps are queued */
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);
     options.backend = support_backend;
-    for (int kernels = 2; kernels <= 3; kernels++) {
-        const int compression = kernels == 2 ? SPMV_COMPRESSION_VALUES : SPMV_COMPRESSION_NONE;
-        struct launching few = {&a, compression, 10, 0}, more = {&a, compression, 42, 0}; /* whole blocks of steps */
-        assert_int_equal(spmv_group_run(1, &options, count_launches, &few, NULL, 0), SPMV_ERROR_ITERATIONS);
-        assert_int_equal(spmv_group_run(1, &options, count_launches, &more, NULL, 0), SPMV_ERROR_ITERATIONS);
-        assert_int_equal(more.launches - few.launches, kernels * (more.steps - few.steps));
-    }
+    assert_int_equal(spmv_group_run(1, &options, count_launches, &few, NULL, 0), SPMV_ERROR_ITERATIONS);
+    assert_int_equal(spmv_group_run(1, &options, count_launches, &more, NULL, 0), SPMV_ERROR_ITERATIONS);
+    assert_int_equal(more.launches - few.launches, 3 * (more.steps - few.steps));
     spmv_matrix_destroy(matrix);
 }
 #endif
@@ -1581,7 +1513,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_row_is_reported),
         cmocka_unit_test(ranks_take_one_method),
         cmocka_unit_test(packed_methods_have_same_bits),
-        cmocka_unit_test(runs_have_same_bits),
         cmocka_unit_test(failures_reach_all_ranks),
         cmocka_unit_test(ranks_in_different_functions_end),
         cmocka_unit_test(memory_of_one_rank_ends_all),
