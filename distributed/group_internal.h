@@ -106,8 +106,6 @@ struct spmv_group_matrix {
     /* on cuda, in the context's memory: the parts of EXCHANGE_SUMS sums; chunk */
     void *context_parts;
     int64_t *context_chunk;
-    bool takes_runs; /* the method can leave sums of runs of tiles (plan_ranks.runs) */
-    void *context_run;
     char *met; /* ranks: for meetings of all ranks */
     struct exchange exchange;
     /* the matrices of hierarchies made of this one (group_levels.c), a list: they exchange in the same mode. first:
@@ -225,11 +223,6 @@ spmv_status group_matrix_renew(spmv_group_matrix *m, const void *values);
 /* On cuda, sets m->method from the rows of all ranks, whose columns are still those of the whole
  * matrix. name, compression: the options. Together. */
 spmv_status group_choose_method(spmv_group_matrix *m, const char *name, int compression);
-
-/* Together, after the plans are made: sets m->ranks.runs where the whole matrix has few distinct values. Then a step of
- * conjugate gradients adds up once for a run of tiles, which pays where products read no values. Where there are many,
- * products compute tiles in another order. Which it is, follows from the values of the whole matrix. */
-spmv_status group_find_runs(spmv_group_matrix *m);
 
 /* Together: *block = the rows of a node, if all nodes have the same number of rows, else 1. own: the rows that this
  * rank gives, from number `first` on; rows: of the whole square matrix. */

@@ -671,7 +671,6 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     TRY(group_choose_method(m, o.method, o.compression));
     TRY(group_halo_prepare(m));
     TRY(spmv_group_agree(group, make_plan(m, &o)));
-    TRY(group_find_runs(m));
     if (context_on_device(ctx))
         TRY(exchange_open(m, o.exchange));
     write_note(m);
@@ -718,7 +717,6 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
     group_sums_release(m);
     group_arrays_release(m->ctx, &m->arrays);
     context_free(m->ctx, m->context_ghosts);
-    context_free(m->ctx, m->context_run);
     host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk,
                   m->chunk_entry, m->edge, m->met, m->work_of_rank, m->given_entry, m->own_entry);
     spmv_free(m->ctx, m->x_at);

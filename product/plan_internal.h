@@ -91,10 +91,6 @@ struct plan_ranks {
      * - queue_step_sums: together: four sums, two of squares, p'q and that of products, to one struct in the
      *   context's memory. With queue_parts: those of each chunk.
      * - leaves_parts: the products of all ranks that have nonzeros leave parts (part_rows).
-     * - runs: 0, or products of the method slices leave one part for each chunk, the sum of those of `runs` runs of
-     *   neighbouring tiles of PLAN_TILE_ROWS rows: run[2 r] to run[2 r + 1] - 1 are those of run r, and the rank has
-     *   runs * max(1, chunks) of them. An empty one has one tile, behind the last. It is the same on all ranks. Set
-     *   after the plan is made. run: in the context's memory.
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called
      *   before. What orders fetches: exchange_view.cuh. Nothing is allocated or freed. Returns
@@ -118,12 +114,8 @@ struct plan_ranks {
     spmv_status (*publish_dot)(void *self, spmv_type type, const void *a, const void *b);
     spmv_status (*take)(void *self, void *x);
     spmv_status (*meet)(void *self);
-    int runs;
-    const int32_t *run;
 };
-/* PLAN_RUNS: the most runs of a chunk. With 1056 chunks there are 8 for each of 7 blocks on each of the 132
- * multiprocessors of an H100, on one GPU; on two there are 4, on four 2. */
-enum { PLAN_SUMS = 4, PLAN_TILE_ROWS = 256, PLAN_RUNS = 7 };
+enum { PLAN_SUMS = 4, PLAN_TILE_ROWS = 256 };
 
 /* For a product with leaves_parts, with one part for each part of the dot product: the sum of
  * weight_i (scale y_i)^2. All pointers are to the context's memory. */
@@ -211,10 +203,6 @@ struct spmv_method {
     /* Releases what plan->state points to. Called if plan->state is not NULL; it may be partly
      * built. */
     void (*release)(spmv_plan *plan);
-
-    /* The distinct values of a table that the plan has, numbers of plan->type in the context's memory; *count: 0 if it
-     * has none. NULL: the method keeps no table that ranks compare (plan_ranks.runs). */
-    const void *(*table)(const spmv_plan *plan, int *count);
 };
 
 /* The types of products: X(name, TYPE of the values, TYPE of vectors). Sums have the vectors' type, of 16-bit
@@ -362,12 +350,6 @@ spmv_status method_of_facts(spmv_backend backend, unsigned needs, struct facts *
 const struct spmv_method *method_named(spmv_backend backend, const char *name);
 
 /* Whether products leave the parts of a dot product that its caller can use. */
-/* The rows of a part that a product of a rank leaves; 0: those of a chunk. */
-static inline int plan_part_rows(const spmv_plan *plan)
-{
-    return plan->ranks->runs > 0 ? 0 : plan->method->part_rows;
-}
-
 static inline bool plan_leaves_parts(const spmv_plan *plan)
 {
     return plan->ranks != NULL ? plan->method->part_rows > 0 : plan->method->dot_parts != NULL;
@@ -458,7 +440,6 @@ spmv_status slices_cuda_update(spmv_plan *);
 spmv_status slices_cuda_apply(const spmv_plan *, const struct plan_product *);
 void slices_cuda_release(spmv_plan *);
 const void *slices_cuda_parts(const spmv_plan *, int64_t *count);
-const void *slices_cuda_table(const spmv_plan *, int *count);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);
 spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);

@@ -71,8 +71,8 @@ static double square_of_row(const struct question *q, int64_t i)
     struct wide sum = {0, 0};
     for (int64_t k = offset_at(a->row_ptr, a->row_ptr_bits, i); k < offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
          k++) {
-        const struct wide term = product_of(a->val != NULL ? element(a->val, a->type, k) : one,
-                                            element(q->x, q->type, a->col[k]));
+        const struct wide term =
+            product_of(a->val != NULL ? element(a->val, a->type, k) : one, element(q->x, q->type, a->col[k]));
         sum.re += term.re;
         sum.im += term.im;
     }

@@ -22,6 +22,8 @@ SIZE = 4  # bytes of an element in the cycle; the product of conjugate gradients
 # poisson3d:256, H200, 8 iterations: solve of one rank, two and four GPUs, ms (docs/distributed.md). One rank and two
 # GPUs give a and c below; four test them.
 MEASURED, GRID, ITERATIONS = {1: 47, 2: 34, 4: 30}, 256, 8
+# Set-up of poisson3d:256 and :400 on one rank and two GPUs, ms: a line in the rows of a GPU each.
+SETUP = {1: {256: 45.7, 400: 194}, 2: {256: 43.7, 400: 138}}
 # The links, as in the model of conjugate gradients: bytes a second, and microseconds of an exchange with neighbours.
 LINK = {"host": 395e9, "hosts": 40e9}
 EXCHANGE = {1: 0, 2: 10 / 3, 4: 14 / 3, 8: 14 / 3, 64: 5 + 3}
@@ -81,6 +83,18 @@ def calibrate():
     return one - total(GRID, 1, 0, low), low
 
 
+def setup_line(gpus):
+    """Set-up: ms, and ms for a million rows of a GPU."""
+    (small, low), (large, high) = sorted(SETUP[gpus].items())
+    each = (high - low) / ((large**3 - small**3) / 1e6 / gpus)
+    return low - each * small**3 / 1e6 / gpus, each
+
+
+def setup(side, gpus):
+    constant, each = setup_line(min(gpus, 2))
+    return max(0.0, constant) + each * side**3 / 1e6 / gpus
+
+
 def table(title, cases, fixed, work_ps):
     print(f"{title}\n")
     print("| GPUs | grid | fine: work | fine: exchanges | fine: bytes | coarse: work | coarse: gather | sums | iteration | "
@@ -97,11 +111,21 @@ def table(title, cases, fixed, work_ps):
     print()
 
 
+def setup_table(cases):
+    for gpus in SETUP:
+        print("Set-up on %s: %.1f ms + %.2f ms for a million rows of a GPU" % ("one" if gpus == 1 else "several", *setup_line(gpus)))
+    print("\n| GPUs | grid | set-up, ms |\n|---|---|---|")
+    for side, gpus in cases:
+        print(f"| {gpus} | {side} | {setup(side, gpus):.0f} |")
+    print()
+
+
 def main():
     fixed, work_ps = calibrate()
     print(f"a = {fixed:.0f} us, c = {work_ps:.0f} ps a row; four GPUs: {total(GRID, 4, fixed, work_ps) * ITERATIONS / 1e3:.1f} ms, "
           f"measured {MEASURED[4]}\n")
     table("Strong: 64,000,000 rows.", [(400, n) for n in (1, 2, 4, 8, 64)], fixed, work_ps)
+    setup_table([(400, n) for n in (1, 2, 4, 8, 64)])
     table("Weak: 16,000,000 rows a GPU.", [(round((16e6 * n) ** (1 / 3)), n) for n in (1, 2, 4, 8, 64)], fixed, work_ps)
 
 

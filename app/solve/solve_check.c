@@ -38,8 +38,7 @@ static bool norms_agree(const struct job *job, double reported, double checked, 
 static int first_difference(const struct job *job, const struct attempt *a)
 {
     int v = 0;
-    while (v < job->columns &&
-           norms_agree(job, a->each[v].true_residual, a->checked[v], job->p.checks[v].norm_error))
+    while (v < job->columns && norms_agree(job, a->each[v].true_residual, a->checked[v], job->p.checks[v].norm_error))
         v++;
     return v;
 }

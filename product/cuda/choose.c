@@ -274,7 +274,6 @@ const struct spmv_method cuda_methods[] = {
      .apply = slices_cuda_apply,
      .dot_parts = slices_cuda_parts,
      .part_rows = PLAN_TILE_ROWS,
-     .table = slices_cuda_table,
      .release = slices_cuda_release},
     {.name = "long",
      .why = "rows have hundreds of entries: warps sum units of equal work in registers",

@@ -832,7 +832,8 @@ static int64_t list_nodes(const struct rank_halo *h, const int32_t *ghost, int b
 
 /* Slots of the level's rows: *of_own: of own rows, from the rank's first slot on; *of_ghosts: of rows of other ranks, in
  * the whole level. Both in host memory; NULL: rows are slots. */
-static spmv_status find_row_slots(const struct amg *amg, const struct amg_level *l, int32_t **of_own, int32_t **of_ghosts)
+static spmv_status find_row_slots(const struct amg *amg, const struct amg_level *l, int32_t **of_own,
+                                  int32_t **of_ghosts)
 {
     spmv_status st = SPMV_OK;
     const struct rank_halo *const h = l->halo;

@@ -71,12 +71,16 @@ template <typename T> struct system : cg_fused::system<T> {
 
 template <typename T> using sums = part_sums::step_sums<T>;
 
-/* The same with ranks. The sums of all ranks are one number each, or with one rank the parts of its chunks; all NULL:
- * these are as without ranks. */
+/* The same with ranks. The sums of all ranks are one number each, or with one rank the parts of its chunks. */
 template <typename T> struct system_of_chunks : system<T> {
     const sums<T> *all;
     int count;
 };
+
+template <typename T> __device__ sums<T> sum_all(const system_of_chunks<T> &a)
+{
+    return part_sums::sum_numbers<sums<T>>(a.count, [&](int i) { return a.all[i]; });
+}
 
 template <typename T> __device__ sums<T> sum_all(const system<T> &a)
 {
@@ -85,13 +89,6 @@ template <typename T> __device__ sums<T> sum_all(const system<T> &a)
         return sums<T>{i < a.squares.count ? a.squares.at[i] : two<T>(),
                        i < a.pq.count ? two<T>{a.pq.at[i], a.qq.at[i]} : two<T>()};
     });
-}
-
-template <typename T> __device__ sums<T> sum_all(const system_of_chunks<T> &a)
-{
-    if (a.all == nullptr)
-        return sum_all((const system<T> &)a);
-    return part_sums::sum_numbers<sums<T>>(a.count, [&](int i) { return a.all[i]; });
 }
 
 /* One block, before the first step. */

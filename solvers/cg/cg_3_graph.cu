@@ -206,25 +206,12 @@ template <typename T> void set_system(const struct cg *cg, cg_predicted::system<
     system->then = turns + !own->odd;
 }
 
-/* Whether the product leaves what a step of the only rank adds up. */
-bool leaves_sums_of_chunks(const struct cg *cg)
-{
-    const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    return ranks->queue_parts != nullptr && ranks->runs > 0 && plan_leaves_parts(cg->s.plan);
-}
-
 template <typename T> void set_system(const struct cg *cg, cg_predicted::system_of_chunks<T> *system)
 {
     const workspace *const own = workspace_of(cg);
     set_system(cg, (cg_predicted::system<T> *)system);
     system->all = (const cg_predicted::sums<T> *)((char *)own->memory + own->sums_at);
     system->count = cg->s.plan->ranks->queue_parts != nullptr ? system->chunks : 1;
-    if (leaves_sums_of_chunks(cg)) {
-        int64_t count = 0;
-        system->all = nullptr;
-        system->pq.at = pq_parts<T>(cg, &count);
-        system->pq.count = (int)count;
-    }
 }
 
 /* Launches the kernel on the system of this solve. */
@@ -280,7 +267,7 @@ template <typename T> spmv_status queue_dot_of_ranks(const struct cg *cg)
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
     T *const dot = dot_of<T>(cg);
     const void *const p = direction_of(cg, workspace_of(cg)->odd);
-    const int64_t tile_rows = plan_part_rows(cg->s.plan);
+    const int64_t tile_rows = cg->s.plan->method->part_rows;
     int64_t count = 0;
     if (!plan_leaves_parts(cg->s.plan))
         return exchanges(cg) ? ranks->publish_dot(ranks->self, cg->s.type, p, cg->s.q)
@@ -310,8 +297,8 @@ template <typename T> spmv_status queue_step_sums(const struct cg *cg)
     char *const memory = (char *)own->memory;
     int64_t count = 0;
     const struct plan_step_parts parts = {left_of<T>(cg, false), has_parts ? pq_parts<T>(cg, &count) : nullptr,
-                                          has_parts ? memory + own->qq_at : nullptr, plan_part_rows(cg->s.plan)};
-    return leaves_sums_of_chunks(cg) ? SPMV_OK : ranks->queue_step_sums(ranks->self, cg->s.type, &parts, memory + own->sums_at);
+                                          has_parts ? memory + own->qq_at : nullptr, cg->s.plan->method->part_rows};
+    return ranks->queue_step_sums(ranks->self, cg->s.type, &parts, memory + own->sums_at);
 }
 
 /* q = A p and p'q with ranks. */
@@ -590,7 +577,7 @@ void release(struct cg *cg)
 
 constexpr cg_rung rung(const char *name, const char *why)
 {
-    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, supports, prepare, run, release, false, true};
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, supports, prepare, run, release, false, true, nullptr};
 }
 
 } // namespace

@@ -26,9 +26,9 @@ static const struct system {
     int64_t coarse;   /* a larger second level has parts on ranks too */
     const char *says; /* of the hierarchy */
     const char *exchange;
-    int block;                                           /* 0: found */
-    const char *vectors;                                 /* near the null space */
-    bool unsorted;                                       /* columns descend in some rows */
+    int block;           /* 0: found */
+    const char *vectors; /* near the null space */
+    bool unsorted;       /* columns descend in some rows */
     /* ONE_WAY: some entries have none across the diagonal; ROLLERS: some nodes have no first row */
     enum { SYMMETRIC, GENERAL, ONE_WAY, NEGATIVE, ROLLERS } kind;
 } systems[] = {

@@ -131,6 +131,23 @@ static void not_finite_in_both(void **state)
         SPMV_ERROR_CHECK, "row 2 (counted from 0)");
 }
 
+/* The norm of what narrow vectors stand for is summed in a wider type. */
+static void norms_are_wide(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_verify_result result;
+    static const int32_t begins[] = {0, 2, 3}, columns[] = {0, 1, 1};
+    static const float ones[] = {1, 1, 1}, narrow_x[] = {1, 0x1p-30f}, narrow_y[] = {1, 0x1p-30f};
+    const spmv_csr a = support_csr_with(2, 2, 3, begins, 32, columns, ones, SPMV_F32);
+    const double first = 1 + 0x1p-30, norm = sqrt(first * first + 0x1p-60);
+    assert_ok(ctx, spmv_verify(ctx, &a, SPMV_OPERATION_N, NULL, narrow_x, NULL, NULL, narrow_y, SPMV_F32, &result,
+                               sizeof result));
+    assert_true(fabs(result.norm - norm) <= DBL_EPSILON && result.norm_error > 0 && result.norm_error < 1e-14);
+    const double y[] = {6, 0, 10};
+    assert_ok(ctx, verify(ctx, SPMV_OPERATION_N, y, &result));
+    assert_true(result.norm == 0 && result.norm_error > 0 && result.norm_error < 1e-13);
+}
+
 SUPPORT_MAIN(with_context(right_answers_pass), with_context(wrong_answers_fail), with_context(scaling_takes_part),
              with_context(underflow_is_scaled), with_context(the_bound_is_the_documented_one),
-             with_context(single_precision), with_context(not_finite_in_both))
+             with_context(single_precision), with_context(not_finite_in_both), with_context(norms_are_wide))

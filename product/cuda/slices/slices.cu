@@ -36,9 +36,6 @@ struct slices_state {
     slices::findings *unread; /* of updates: not read, since the plan was checked */
     float retained;
     int64_t inner_begin, inner_end; /* blocks whose rows need no elements of other ranks */
-    int64_t inner_chunk, inner_chunks; /* their chunks: the first, and how many */
-    void *runs;                        /* with ranks: sums of runs, of chunks, and run_counts */
-    unsigned *run_counts;
 };
 
 slices_state *state_of(const spmv_plan *plan)
@@ -413,16 +410,6 @@ template <typename Offset> spmv_status make(spmv_plan *plan, slices_state *s)
     return st != SPMV_OK || plan->declined != nullptr ? st : encode<Offset>(plan, m, s);
 }
 
-/* Room for the sums of runs of tiles, should the ranks agree on runs. */
-spmv_status make_runs(spmv_plan *plan, slices_state *s)
-{
-    const int64_t chunks = max_i64(1, plan->ranks->chunks), counts = padded(chunks * (int64_t)sizeof(unsigned));
-    const int64_t sums = padded((2 * (int64_t)PLAN_RUNS + 1) * chunks * (int64_t)spmv_type_size(plan->type));
-    const spmv_status st = plan_alloc(plan, sums + counts, &s->runs);
-    s->run_counts = (unsigned *)((char *)s->runs + sums);
-    return st != SPMV_OK ? st : tiles::cleared(plan->ctx, s->run_counts, counts);
-}
-
 /* Finds the longest range of chunks without elements of other ranks. */
 void find_inner(const spmv_plan *plan, slices_state *s)
 {
@@ -436,8 +423,6 @@ void find_inner(const spmv_plan *plan, slices_state *s)
         if (to - from > s->inner_end - s->inner_begin) {
             s->inner_begin = from;
             s->inner_end = to;
-            s->inner_chunk = begin;
-            s->inner_chunks = end - begin;
         }
     }
 }
@@ -461,45 +446,7 @@ slices::matrix<T, Stored> matrix_of(const spmv_plan *plan, enum plan_subset subs
             subset == PLAN_EDGE ? s->inner_begin : 0,
             subset == PLAN_ALL     ? 0
             : subset == PLAN_INNER ? s->inner_begin
-                                   : inner,
-            nullptr,
-            0};
-}
-
-int64_t chunks_of(const spmv_plan *plan)
-{
-    return max_i64(1, plan->ranks->chunks);
-}
-
-/* Whether the product leaves one part for each chunk of a rank. */
-bool has_runs(const spmv_plan *plan, const struct plan_product *p)
-{
-    return p->leaves_parts && plan->ranks != nullptr && plan->ranks->runs > 0;
-}
-
-/* The product has runs in place of tiles. */
-template <typename T, typename Stored>
-void take_runs(const spmv_plan *plan, enum plan_subset subset, slices::matrix<T, Stored> *m)
-{
-    const slices_state *const s = state_of(plan);
-    const int64_t each = plan->ranks->runs, all = chunks_of(plan) * each, inner = s->inner_chunks * each;
-    m->strips = false;
-    m->run = plan->ranks->run;
-    m->runs = (int32_t)(subset == PLAN_ALL ? all : subset == PLAN_INNER ? inner : all - inner);
-    m->skip_from = subset == PLAN_EDGE ? s->inner_chunk * each : 0;
-    m->skipped = subset == PLAN_ALL ? 0 : subset == PLAN_INNER ? s->inner_chunk * each : inner;
-}
-
-template <typename T> T *sums_of_chunks(const spmv_plan *plan)
-{
-    return (T *)state_of(plan)->runs + 2 * chunks_of(plan) * (int64_t)PLAN_RUNS;
-}
-
-template <typename T, typename Store> void set_runs(const spmv_plan *plan, Store *store)
-{
-    if constexpr (Store::HEAVY)
-        store->runs = {(T *)state_of(plan)->runs, sums_of_chunks<T>(plan), state_of(plan)->run_counts,
-                       chunks_of(plan) * plan->ranks->runs, plan->ranks->runs};
+                                   : inner};
 }
 
 /* Whether a product with leaves_parts leaves one part for each block of the launch. With ranks, there is one for
@@ -533,19 +480,14 @@ template <typename T, typename Stored, typename Element, typename Store>
 spmv_status multiply(const spmv_plan *plan, const struct plan_product *p, Store store)
 {
     const Element *const x = (const Element *)p->x;
-    const auto run = [&](auto matrix) {
-        if (has_runs(plan, p)) {
-            take_runs(plan, p->subset, &matrix);
-            set_runs<T>(plan, &store);
-        }
-        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, matrix, x, store); });
-    };
     if (state_of(plan)->constant || plan->a.val == nullptr)
-        return run(constant_matrix_of<T>(plan, p));
+        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, constant_matrix_of<T>(plan, p), x, store); });
     if constexpr (std::is_same<T, Element>::value)
         if (state_of(plan)->coded.in_use)
-            return run(coded_matrix_of<T>(plan, p->subset));
-    return run(matrix_of<T, Stored>(plan, p->subset));
+            return on_device(plan->ctx,
+                             [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, p->subset), x, store); });
+    return on_device(plan->ctx,
+                     [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan, p->subset), x, store); });
 }
 
 } // namespace
@@ -562,10 +504,6 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = share_retained(plan, s);
     find_inner(plan, s);
-    if (plan->ranks != nullptr)
-        st = make_runs(plan, s);
-    if (st != SPMV_OK)
-        return st;
     describe(plan, s);
     plan->update_waits =
         plan->compression == SPMV_COMPRESSION_VALUES && plan->a.val != nullptr && !type_is_half(plan->type);
@@ -627,26 +565,9 @@ extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct pla
     });
 }
 
-extern "C" const void *slices_cuda_table(const spmv_plan *plan, int *count)
-{
-    const slices_state *const s = state_of(plan);
-    const void *table = nullptr;
-    *count = s->coded.in_use ? s->coded.values : 0;
-    (void)with_types(plan, [&](auto sums, auto) {
-        if constexpr (std::is_arithmetic<decltype(sums)>::value)
-            table = *count > 0 ? s->coded.template table<decltype(sums)>()->number : nullptr;
-        return SPMV_OK;
-    });
-    return table;
-}
-
 extern "C" const void *slices_cuda_parts(const spmv_plan *plan, int64_t *count)
 {
     const slices_state *const s = state_of(plan);
-    if (plan->ranks != nullptr && plan->ranks->runs > 0) {
-        *count = chunks_of(plan);
-        return plan->type == SPMV_F32 ? (const void *)sums_of_chunks<float>(plan) : sums_of_chunks<double>(plan);
-    }
     const int64_t tiles = slices::tiles_for(s->slices);
     *count = has_few_parts(plan) ? slices::parts_of_launch(tiles, many_a_round(s)) : tiles;
     return s->tree;
@@ -660,5 +581,4 @@ extern "C" void slices_cuda_release(spmv_plan *plan)
     spmv_free(plan->ctx, s->val);
     spmv_free(plan->ctx, s->coded.memory);
     spmv_free(plan->ctx, s->tree);
-    spmv_free(plan->ctx, s->runs);
 }

@@ -166,9 +166,6 @@ template <typename T, typename Stored> struct matrix {
     /* The launch has the tiles of the matrix without `skipped` ones from skip_from on. */
     order tiles;
     int64_t skip_from, skipped;
-    /* NULL, or the launch has runs of tiles, `runs` of them, in place of tiles, and skips runs (plan_ranks.runs) */
-    const int32_t *run;
-    int32_t runs;
 
     /* The number in the matrix of a tile of the launch. */
     template <typename Int> __device__ Int tile(Int g) const
@@ -176,17 +173,6 @@ template <typename T, typename Stored> struct matrix {
         return g < (Int)skip_from ? g : g + (Int)skipped;
     }
 };
-
-/* Tiles of the matrix that a block computes before it hands on a sum. */
-struct alignas(8) some_tiles {
-    int32_t first, end;
-};
-
-/* Those of the launch's run number r. order::END behind the last. */
-template <typename Matrix> __device__ some_tiles tiles_of(const Matrix &m, int32_t r)
-{
-    return r < m.runs ? *(const some_tiles *)(m.run + 2 * m.tile(r)) : some_tiles{order::END, order::END};
-}
 
 /* A matrix with a table of its distinct values, in the type of the sums, and one code per place. */
 template <typename T> struct coded_matrix : matrix<T, T> {
@@ -289,16 +275,17 @@ __device__ void store_rows(Store &store, int64_t row, int64_t rows, T low, T hig
         store(row + warp_lanes, high, held[1]);
 }
 
-/* Computes a warp's slice of a tile. False: the product is not needed. */
 template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename Element, typename Store>
-__device__ __forceinline__ bool compute_tile(const Matrix &m, const Load &load, int64_t tile, const Element *x,
-                                             Store &store)
+__global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(Matrix m, const Element *x, Store store)
 {
     using T = typename Matrix::sum;
     const int lane = (int)threadIdx.x % warp_lanes;
-    const int64_t slice = tile * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
+    const int64_t tile = m.tile((int64_t)blockIdx.x), slice = tile * WARPS + (int)threadIdx.x / warp_lanes,
+                  first = slice * ROWS;
+    const Load load(m.retained);
     head mine = {};
     int count = 0;
+    let_next_begin();
     if (slice < m.slices) {
         mine = m.heads[slice];
         count = m.heads[slice + 1].begin - mine.begin;
@@ -332,7 +319,7 @@ __device__ __forceinline__ bool compute_tile(const Matrix &m, const Load &load, 
                 x_high[i] = load_gathered(x_at + warp_lanes);
         }
         if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
-            return false;
+            return;
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             low += product_of<HELD>(m, (c.at[i].low >> lane & 1u) != 0, low_of(c.value[i]), x_low[i]);
@@ -340,35 +327,11 @@ __device__ __forceinline__ bool compute_tile(const Matrix &m, const Load &load, 
         }
     }
     if (stopped)
-        return false;
+        return;
     if constexpr (AT_ONCE != FEW_AT_ONCE)
         look_ahead(store, first + lane, m.rows, held);
     store_rows(store, first + lane, m.rows, low, high, held);
-    return true;
-}
-
-template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename Element, typename Store>
-__global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(Matrix m, const Element *x, Store store)
-{
-    const Load load(m.retained);
-    const int64_t tile = m.tile((int64_t)blockIdx.x);
-    let_next_begin();
-    if (compute_tile<AT_ONCE, HELD>(m, load, tile, x, store))
-        store.template end_tile<shape>(tile);
-}
-
-/* The same for the runs of tiles of a rank. */
-template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename Element, typename Store>
-__global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD))
-    run_kernel(Matrix m, const Element *x, Store store)
-{
-    const Load load(m.retained);
-    const some_tiles own = tiles_of(m, (int32_t)blockIdx.x);
-    let_next_begin();
-    for (int32_t tile = own.first; tile < own.end; tile++)
-        if (!compute_tile<AT_ONCE, HELD>(m, load, tile, x, store))
-            return;
-    store.template end_run<shape>(m.tile((int64_t)blockIdx.x));
+    store.template end_tile<shape>(tile);
 }
 
 /* The slots of a batch, and the elements of x for the lane's two rows; 0 where a row has no entry. */
@@ -401,20 +364,17 @@ struct place {
     int32_t tile, pattern, begin, end;
 };
 
-/* The warp's slice of a tile of the matrix; tile: also order::NONE or order::END. */
-template <typename Matrix> __device__ place place_at(const Matrix &m, int32_t tile)
-{
-    const int64_t slice = (int64_t)tile * WARPS + (int)threadIdx.x % shape::BLOCK / warp_lanes;
-    if (tile < 0 || slice >= m.slices)
-        return {tile, 0, 0, 0};
-    return {tile, m.heads[slice].pattern, m.heads[slice].begin, m.heads[slice + 1].begin};
-}
-
-/* The same at a position of the order, before `end`. */
+/* The warp's slice at a position of the order, before `end`. */
 template <typename Matrix> __device__ place place_of(const Matrix &m, int32_t position, int32_t end)
 {
     const int32_t in_launch = position < end ? m.tiles.tile(position) : (int32_t)order::END;
-    return place_at(m, in_launch < 0 ? in_launch : m.tile(in_launch));
+    if (in_launch < 0)
+        return {in_launch, 0, 0, 0};
+    const int32_t tile = m.tile(in_launch);
+    const int64_t slice = (int64_t)tile * WARPS + (int)threadIdx.x % shape::BLOCK / warp_lanes;
+    if (slice >= m.slices)
+        return {tile, 0, 0, 0};
+    return {tile, m.heads[slice].pattern, m.heads[slice].begin, m.heads[slice + 1].begin};
 }
 
 /* A warp of strip_kernel. It computes its slices, a batch of AT_ONCE slots after the other. While it gathers x
@@ -521,46 +481,14 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) strip_kernel(matrix<T, Stor
         more = w.turn(even, odd) && w.turn(odd, even);
 }
 
-/* Computes a warp's slice where slots have no values of their own. False: the product is not needed. */
-template <int AT_ONCE, bool VALUES, typename T, typename Element, typename Store>
-__device__ __forceinline__ bool compute_constant(const constant_matrix<T> &m, const Element *x, Store &store,
-                                                 const place &now, int lane, bool stopped)
-{
-    const int64_t first = ((int64_t)now.tile * WARPS + (int)threadIdx.x / warp_lanes) * ROWS;
-    const uint32_t bit = 1u << lane;
-    const Element *const x_from = settled(x + first + lane);
-    const slot *const at = m.patterns + now.pattern;
-    const int count = now.end - now.begin;
-    typename Store::ahead held[2] = {};
-    T low = T(), high = T();
-    for (int k = 0; k < count; k += AT_ONCE) {
-        gathered<AT_ONCE, Element> of_x;
-        of_x.load(at + k, count - k, x_from, bit);
-        if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
-            return false;
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
-            const T value = VALUES ? load_gathered(m.value_table + of_x.of[i].code) : T(1);
-            if ((of_x.of[i].low & bit) != 0)
-                low += value * T(of_x.low[i]);
-            if ((of_x.of[i].high & bit) != 0)
-                high += value * T(of_x.high[i]);
-        }
-    }
-    if (stopped)
-        return false;
-    look_ahead(store, first + lane, m.rows, held);
-    store_rows(store, first + lane, m.rows, low, high, held);
-    return true;
-}
-
 /* The product where slots have no values of their own. A block computes several tiles of slices, one
  * after the other, and loads where a pattern is one tile ahead. */
 template <int AT_ONCE, bool VALUES, typename T, typename Element, typename Store>
 __global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
     constant_kernel(constant_matrix<T> m, const Element *x, Store store)
 {
-    const int lane = (int)threadIdx.x % warp_lanes;
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
+    const uint32_t bit = 1u << lane;
     const int32_t turns = m.tiles.tiles;
     int32_t turn = (int32_t)blockIdx.x;
     let_next_begin();
@@ -570,42 +498,37 @@ __global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
     const bool stopped = store.stopped();
     for (int parity = 0; next.tile != order::END; parity ^= 1) {
         const place now = next;
+        const int64_t first = ((int64_t)now.tile * WARPS + warp) * ROWS;
         turn += (int32_t)gridDim.x;
         next = place_of(m, turn, turns);
-        if (!compute_constant<AT_ONCE, VALUES>(m, x, store, now, lane, stopped))
+        const Element *const x_from = settled(x + first + lane);
+        const slot *const at = m.patterns + now.pattern;
+        const int count = now.end - now.begin;
+        typename Store::ahead held[2] = {};
+        T low = T(), high = T();
+        for (int k = 0; k < count; k += AT_ONCE) {
+            gathered<AT_ONCE, Element> of_x;
+            of_x.load(at + k, count - k, x_from, bit);
+            if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
+                return;
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                const T value = VALUES ? load_gathered(m.value_table + of_x.of[i].code) : T(1);
+                if ((of_x.of[i].low & bit) != 0)
+                    low += value * T(of_x.low[i]);
+                if ((of_x.of[i].high & bit) != 0)
+                    high += value * T(of_x.high[i]);
+            }
+        }
+        if (stopped)
             return;
+        look_ahead(store, first + lane, m.rows, held);
+        store_rows(store, first + lane, m.rows, low, high, held);
         if (m.parts == 0)
             store.template end_tile<shape>(now.tile, parity);
     }
     if (m.parts != 0)
         store.template end_tile<shape>(blockIdx.x);
-}
-
-/* The same for the runs of tiles of a rank. */
-template <int AT_ONCE, bool VALUES, typename T, typename Element, typename Store>
-__global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
-    constant_run_kernel(constant_matrix<T> m, const Element *x, Store store)
-{
-    const int lane = (int)threadIdx.x % warp_lanes;
-    int32_t r = (int32_t)blockIdx.x;
-    let_next_begin();
-    some_tiles own = tiles_of(m, r);
-    place next = place_at(m, own.first);
-
-    await_kernel_before();
-    const bool stopped = store.stopped();
-    for (int parity = 0; own.first != order::END; parity ^= 1) {
-        const some_tiles behind = tiles_of(m, r + (int32_t)gridDim.x);
-        for (int32_t tile = own.first; tile < own.end; tile++) {
-            const place now = next;
-            next = place_at(m, tile + 1 < own.end ? tile + 1 : behind.first);
-            if (!compute_constant<AT_ONCE, VALUES>(m, x, store, now, lane, stopped))
-                return;
-        }
-        store.template end_run<shape>(m.tile(r), parity);
-        r += (int32_t)gridDim.x;
-        own = behind;
-    }
 }
 
 inline int64_t tiles_for(int64_t slices)
@@ -643,10 +566,6 @@ template <tiles::values HELD, typename Load, typename Matrix, typename Element, 
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const Element *x, Store store)
 {
     const int blocks = m.tiles.tiles;
-    if constexpr (Store::HEAVY)
-        if (m.run != nullptr)
-            return launch_cached<run_kernel<FEW_AT_ONCE, HELD, Load, Matrix, Element, Store>>(
-                ctx, "spmv slices", m.runs, shape::BLOCK, SHARED_PERCENT, m, x, store);
     return m.many_at_once ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, Element, Store>>(
                                 ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
                           : launch_cached<kernel<FEW_AT_ONCE, HELD, Load, Matrix, Element, Store>>(
@@ -696,15 +615,6 @@ spmv_status run_constant(spmv_context *ctx, const constant_matrix<T> &m, const E
     /* Many turns a block: loads ahead pay. Few: the multiprocessors would not end together. */
     const int64_t at_once = (int64_t)constant_resident(AT_ONCE) * ((const cuda_state *)ctx->device)->multiprocessors;
     const int64_t tiles = m.tiles.tiles;
-    if constexpr (Store::HEAVY)
-        if (m.run != nullptr) {
-            const int blocks = m.runs < at_once ? m.runs : (int)at_once;
-            return m.value_table != nullptr
-                       ? launch_cached<constant_run_kernel<AT_ONCE, true, T, Element, Store>>(
-                             ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
-                       : launch_cached<constant_run_kernel<AT_ONCE, false, T, Element, Store>>(
-                             ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store);
-        }
     const int blocks = (int)(m.parts != 0 ? m.parts : tiles < CONSTANT_TURNS * at_once ? tiles : at_once);
     if constexpr (std::is_same<T, Element>::value) /* 16-bit values have no table */
         if (m.value_table != nullptr)

@@ -192,7 +192,6 @@ enum class values { NONE, PLAIN, CODED };
  * - look_ahead: loads early what the storer needs of a row besides the sum;
  * - operator(): stores a row;
  * - end_tile: after the rows of a tile;
- * - end_run: in its place after the tiles of a run (plan_ranks.runs);
  * - end_fragment: after a fragment of a long row, by the block's first warp, with the row's first
  *   tile and whether this fragment stored the row.
  * spmv_4_tiles_epilogue.cuh has another storer. */
@@ -216,9 +215,6 @@ template <typename T, typename Element = T> struct store_scaled {
         return false;
     }
     template <typename Shape> __device__ void end_tile(int64_t, int = 0) const
-    {
-    }
-    template <typename Shape> __device__ void end_run(int64_t, int = 0) const
     {
     }
     __device__ void end_fragment(int64_t, int64_t, bool) const

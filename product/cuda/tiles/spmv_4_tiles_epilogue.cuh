@@ -73,15 +73,6 @@ template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t lea
         *tree.out = sum;
 }
 
-/* The sums of runs of tiles, `each` of a chunk: those of p'q of all runs, then those of the squares. of_chunks: their
- * sums, which the last run of a chunk to end adds; squares: likewise. counts: one for each chunk, 0 between launches. */
-template <typename T> struct run_sums {
-    T *of_runs, *of_chunks;
-    unsigned *counts;
-    int64_t runs;
-    int each; /* at most half a warp */
-};
-
 template <typename T> struct store_with_epilogue {
     enum { HEAVY = true };
     scaling<T> s;
@@ -93,7 +84,6 @@ template <typename T> struct store_with_epilogue {
     T *squares;              /* the parts of plan_product.squares; NULL: none */
     const T *weight, *scale; /* weight NULL: 1 */
     T part, square;          /* the thread's parts of the dot product and of the squares */
-    run_sums<T> runs;        /* with ranks */
 
     __device__ bool stopped() const
     {
@@ -124,10 +114,8 @@ template <typename T> struct store_with_epilogue {
             z[row] = load_whole(z + row) + scaled_by(gamma, value);
     }
 
-    /* Adds the parts of the threads, and calls leaves(sum) in one warp: lane 0 has that of the dot product, lane 16
-     * that of the squares. parity: 0 and 1 by turns where a team has several sums, so that one barrier each
-     * suffices. */
-    template <typename Shape, typename Leaves> __device__ void end(int parity, const Leaves &leaves)
+    /* parity: 0 and 1 by turns where a team has several tiles, so that one barrier a tile suffices. */
+    template <typename Shape> __device__ void end_tile(int64_t t, int parity = 0)
     {
         using team = typename Shape::team;
         constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes, HALF = warp_lanes / 2;
@@ -143,38 +131,7 @@ template <typename T> struct store_with_epilogue {
             warp_parts[sum_of][thread / warp_lanes] = sum;
         team::sync();
         if (thread < warp_lanes)
-            leaves(warp_sum(place < BLOCK_WARPS ? warp_parts[sum_of][place] : T(), BLOCK_WARPS));
-    }
-
-    template <typename Shape> __device__ void end_tile(int64_t t, int parity = 0)
-    {
-        end<Shape>(parity, [&](T sum) { leave(t, sum); });
-    }
-
-    template <typename Shape> __device__ void end_run(int64_t run, int parity = 0)
-    {
-        end<Shape>(parity, [&](T sum) { leave_run(run, sum); });
-    }
-
-    /* For one warp, as leave. */
-    __device__ void leave_run(int64_t run, T sum) const
-    {
-        constexpr int HALF = warp_lanes / 2;
-        const int lane = (int)threadIdx.x % warp_lanes, place = lane % HALF;
-        const int64_t chunk = run / runs.each;
-        const T other = shuffle_by(sum, [](auto word) { return __shfl_sync(0xffffffffu, word, HALF); });
-        if (lane == 0) {
-            runs.of_runs[run] = sum;
-            runs.of_runs[runs.runs + run] = other;
-        }
-        if (!arrives_last(runs.counts + chunk, runs.each))
-            return;
-        const T *const own = runs.of_runs + (lane < HALF ? 0 : runs.runs) + chunk * runs.each;
-        sum = warp_sum(place < runs.each ? load_shared_sum(own + place) : T(), HALF);
-        if (lane == 0)
-            runs.of_chunks[chunk] = sum;
-        if (lane == HALF && squares != nullptr)
-            squares[chunk] = sum;
+            leave(t, warp_sum(place < BLOCK_WARPS ? warp_parts[sum_of][place] : T(), BLOCK_WARPS));
     }
 
     /* For one warp. Lane 0 has the part of the dot product, lane 16 that of the squares. */
@@ -208,7 +165,7 @@ spmv_status with_store(const plan_product *p, int64_t leaves, void *sums, unsign
             const sum_tree<T> tree = {leaves, (T *)sums, p->leaves_parts ? nullptr : (T *)e->dot, counts};
             return multiply(store_with_epilogue<T>{s, (T *)p->y, (const T *)e->w, (const T *)e->gamma, (T *)e->z, tree,
                                                    p->stop, (T *)p->squares.parts, (const T *)p->squares.weight,
-                                                   (const T *)p->squares.scale, T(), T(), run_sums<T>()});
+                                                   (const T *)p->squares.scale, T(), T()});
         }
     }
     return multiply(store_scaled<T, Element>{s, (Element *)p->y});
