@@ -209,24 +209,33 @@ done:
     return st;
 }
 
+/* Makes another plan if that of A is not for as many vectors as are solved for at once. */
+static spmv_status fit_plan(spmv_solver *s, bool updates)
+{
+    spmv_plan *made = NULL;
+    const int vectors = solver_vectors_at_once(s);
+    if (s->ranks != NULL || s->plan->vectors == vectors)
+        return SPMV_OK;
+    const spmv_status st = solver_make_plan(s, &s->a, s->options.type, vectors, updates, &made);
+    if (st != SPMV_OK)
+        return st;
+    if (!s->borrows_plan)
+        spmv_plan_destroy(s->plan);
+    s->plan = made;
+    s->borrows_plan = false;
+    return SPMV_OK;
+}
+
 /* Chooses the solver, if it is not named, makes another plan if that needs one, and the system. */
 static spmv_status choose(spmv_solver *s, bool updates)
 {
     spmv_status st = SPMV_OK;
-    const int before = solver_vectors_at_once(s);
     if (s->free)
         TRY(solver_choose(s));
     else if (s->solver == &krylov_cg)
         TRY(solver_look_at_signs(s));
     s->used = s->solver;
-    if (solver_vectors_at_once(s) != before) {
-        spmv_plan *made = NULL;
-        TRY(solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &made));
-        if (!s->borrows_plan)
-            spmv_plan_destroy(s->plan);
-        s->plan = made;
-        s->borrows_plan = false;
-    }
+    TRY(fit_plan(s, updates));
     TRY(solver_make_system(s, updates));
 done:
     return st;
@@ -355,6 +364,8 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     if (o.inner != 0)
         TRY(make_inner(s, s->plans_update));
     TRY(make_rest(s));
+    if (!s->negates) /* the preconditioner may take all right-hand sides at once */
+        TRY(fit_plan(s, s->plans_update));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
     s->seconds = monotonic_seconds() - begin;
@@ -573,6 +584,8 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : solver_matrix(s)->val));
     else
         TRY(make_rest(s));
+    if (!s->negates)
+        TRY(fit_plan(s, true));
     s->seconds = monotonic_seconds() - begin;
 done:
     return end_update(s, st);

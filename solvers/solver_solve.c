@@ -547,7 +547,7 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_solve: on_iterate supports only one right-hand side");
     }
-    if (solver_vectors_at_once(s) == 1 || s->null_space != NULL)
+    if (solver_vectors_at_once(s) == 1 || solver_plan(s)->vectors == 1 || s->null_space != NULL)
         return solve_columns(s, b, x, false);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
     const spmv_status st =

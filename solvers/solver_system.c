@@ -10,17 +10,24 @@
 #include "core/choice.h"
 #include "solvers/solver_internal.h"
 
+/* Whether the preconditioner takes all right-hand sides at once: the one that is made, or will be. */
+static bool takes_columns(const spmv_solver *s)
+{
+    const char *const name = s->options.precond;
+    const bool ref = s->ctx->backend->id == SPMV_BACKEND_REF;
+    return !ref && (s->precond != NULL ? precond_takes_columns(s->precond) : name != NULL && strcmp(name, "amg") == 0);
+}
+
 /* Whether conjugate gradients solve several right-hand sides one after the other. With few entries per
  * row a step is mostly passes over vectors: those of one right-hand side stay in a cache, and its product
- * can read a compressed matrix. The limit is where both take the same time on CPUs. amg has many more entries,
- * which it reads once for all. */
+ * can read a compressed matrix. On a GPU one right-hand side also has kernels with fewer passes. The limits are where
+ * both take the same time. amg has many more entries, which it reads once for all. */
 static bool one_by_one(const spmv_solver *s)
 {
-    enum { FEW_ENTRIES = 8 };
-    const bool amg =
-        s->ctx->backend->id == SPMV_BACKEND_OMP && s->options.precond != NULL && strcmp(s->options.precond, "amg") == 0;
-    return !context_on_device(s->ctx) && s->options.plan == NULL && choice_is_auto(s->options.rung) &&
-           s->options.inner == 0 && !amg && s->a.nnz < FEW_ENTRIES * s->a.rows;
+    enum { FEW_ENTRIES = 8, FEW_ON_DEVICE = 16 };
+    const int few = context_on_device(s->ctx) ? FEW_ON_DEVICE : FEW_ENTRIES;
+    return s->options.plan == NULL && choice_is_auto(s->options.rung) && s->options.inner == 0 && !takes_columns(s) &&
+           s->a.nnz < few * s->a.rows;
 }
 
 spmv_status solver_smallest_of_ranks(const spmv_solver *s, double *number)

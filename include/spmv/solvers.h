@@ -387,9 +387,9 @@ typedef struct spmv_solver_result {
  * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except
  * that after a failure x has no larger true residual than the start; at the option's limit of
  * iterations it may have one, as long as it is below 2^27 times as large. Solvers other than cg
- * solve several right-hand sides one after the other; so does cg on ref and omp if the matrix has
- * less than 8 entries per row, without the options plan and rung, because that takes less time there
- * (on omp not with amg by name). More than 64 right-hand sides are solved in batches of about the same
+ * solve several right-hand sides one after the other; so does cg if the matrix has less than 8 entries
+ * per row (on cuda less than 16), without the options plan and rung, because that takes less time, but
+ * on omp and cuda not with amg. More than 64 right-hand sides are solved in batches of about the same
  * size, without the option plan: the callback counts each batch from iteration 0. An iteration of
  * bicgstab has two products with A. On cuda, these solvers call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.

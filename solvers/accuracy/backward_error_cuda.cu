@@ -450,7 +450,7 @@ __global__ void __launch_bounds__(PANEL *SLOTS) find_quick_columns(const column_
         add_column(of, column, from, to, 1, &row);
         finish(i, row, to > from);
     }
-    if (__syncthreads_count(some_long) > 0)
+    if (__syncthreads_or(some_long) != 0)
         for (int64_t i = begin; i < end; i++) {
             const Offset from = of.row_ptr[i], to = of.row_ptr[i + 1];
             error_row row = {0, 0, 0, 0};

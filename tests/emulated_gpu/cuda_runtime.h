@@ -77,6 +77,7 @@ int host_cuda_barrier(const char *file, int line, bool yes);
 
 #define __syncthreads() ((void)host_cuda_barrier(__FILE__, __LINE__, false))
 #define __syncthreads_count(yes) host_cuda_barrier(__FILE__, __LINE__, (yes))
+#define __syncthreads_or(yes) (host_cuda_barrier(__FILE__, __LINE__, (yes)) > 0)
 
 /* Where the lanes of the running warp publish values, in lane order. */
 extern char *host_cuda_lanes;
