@@ -440,7 +440,7 @@ static void refusals(void **state)
     a.type = SPMV_I32;
     REFUSES(SPMV_ERROR_TYPE, "i32");
     o.type = SPMV_F32;
-    REFUSES(SPMV_ERROR_TYPE, "f64 with sums of type f32");
+    REFUSES(SPMV_ERROR_TYPE, "f64 with vectors of type f32");
     o.method = "fastest";
     REFUSES(SPMV_ERROR_METHOD, "there are: auto, ");
     o.operation = (spmv_operation)9;

@@ -540,12 +540,12 @@ static void refusals(void **state)
     REFUSES(SPMV_ERROR_UNSUPPORTED, "of several vectors");
     spmv_plan_options_init(&o, sizeof o);
     o.type = SPMV_C128;
-    REFUSES(SPMV_ERROR_TYPE, "f64 with sums of type c128");
+    REFUSES(SPMV_ERROR_TYPE, "f64 with vectors of type c128");
     a.type = SPMV_C64;
-    REFUSES(SPMV_ERROR_TYPE, "c64 with sums of type c128");
+    REFUSES(SPMV_ERROR_TYPE, "c64 with vectors of type c128");
     a.type = SPMV_C128;
     o.type = SPMV_F64;
-    REFUSES(SPMV_ERROR_TYPE, "c128 with sums of type f64");
+    REFUSES(SPMV_ERROR_TYPE, "c128 with vectors of type f64");
     o.type = SPMV_AFFINE_F64;
     REFUSES(SPMV_ERROR_TYPE, "affine_f64");
     o.type = SPMV_C128;
