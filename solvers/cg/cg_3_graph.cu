@@ -577,7 +577,7 @@ void release(struct cg *cg)
 
 constexpr cg_rung rung(const char *name, const char *why)
 {
-    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, supports, prepare, run, release, false, true, nullptr};
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, supports, prepare, run, release, false, true};
 }
 
 } // namespace
