@@ -105,6 +105,19 @@ static void several_vectors(void **state)
     support_free_in(ctx, device_y, device_x);
 }
 
+static void products_in_16_bits(void **state)
+{
+    const float x[] = {1, 0, 2, 1, 3, 0}, expected[] = {9, -2, 9, 2, 33, -6};
+    float numbers[5], y[6];
+    spmv_context *const ctx = *state;
+    spmv_csr a = support_csr(3, 3, row_ptr, col, numbers);
+    a.type = SPMV_F32;
+    for (int k = 0; k < 5; k++)
+        numbers[k] = (float)val[k];
+    assert_ok(ctx, multiply_in_bf16(ctx, &a, 2, x, y));
+    assert_memory_equal(y, expected, sizeof y); /* small whole numbers are exact */
+}
+
 static void sampled_products(void **state)
 {
     const float a[] = {1, 0, 0, 1, 0, 0}, b[] = {3, 0, 0, 5, 3, 2}, expected[] = {0.5F, 0.5F, 1, 0.5F, 0.5F};
@@ -205,11 +218,17 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        with_context(files),           cmocka_unit_test(arrays_on_the_cpu),
-        with_context(arrays_on_a_gpu), with_context(new_values),
-        with_context(several_vectors), with_context(sampled_products),
-        cmocka_unit_test(checks),      with_context(solves),
-        cmocka_unit_test(events),      cmocka_unit_test(readme),
+        with_context(files),
+        cmocka_unit_test(arrays_on_the_cpu),
+        with_context(arrays_on_a_gpu),
+        with_context(new_values),
+        with_context(several_vectors),
+        with_context(products_in_16_bits),
+        with_context(sampled_products),
+        cmocka_unit_test(checks),
+        with_context(solves),
+        cmocka_unit_test(events),
+        cmocka_unit_test(readme),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
