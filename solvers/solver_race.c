@@ -482,7 +482,8 @@ static bool makes_rival(struct judge *judge)
     return false;
 }
 
-/* On a GPU, where sets-up take milliseconds: what has been ahead of the first one in no way makes room for a third one. */
+/* On a GPU, where set-ups take milliseconds: what has been ahead of the first one in no way makes room for a third
+ * one. */
 static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival)
 {
     const char *const third = precond_spare(c->s->precond);

@@ -1,9 +1,10 @@
 /* A sample of a matrix: what a solve with it takes tells which preconditioner suits the whole.
  *
  * The sample is two balls: the rows that a breadth-first search reaches first, from the middle row and from row 0,
- * together a sixteenth to a sixty-fourth of all, with the entries between them. It is positive definite if A is. A solve
- * with it costs that part of one with as many iterations, and each preconditioner meets there the coefficients, the unknowns of a node and the neighbours that it meets in A. So the
- * share of the iterations that a preconditioner saves is about that of A, which no count of signs and sums tells.
+ * together a sixteenth to a sixty-fourth of all, with the entries between them. It is positive definite if A is. A
+ * solve with it costs that part of one with as many iterations, and each preconditioner meets there the coefficients,
+ * the unknowns of a node and the neighbours that it meets in A. So the share of the iterations that a preconditioner
+ * saves is about that of A, which no count of signs and sums tells.
  *
  * The number of iterations grows with the balls. A second sample, of a quarter of the rows, shows by how much, for each
  * preconditioner: multigrid's stays, that of others grows with the diameter, or its square. Two more such steps lead to

@@ -215,7 +215,8 @@ typedef struct spmv_cg_result {
  * with a preconditioner that has to be applied in a separate step, 5 more for persistent, 1 more if
  * b is scaled, and with inner at least 6 more in f32. For k right-hand sides it is 4 k + 2 vectors,
  * another 4 k for textbook (5 k with a preconditioner); with amg and fused 3 k for each level, in the
- * type of its hierarchy. The context keeps this memory for the next solve of the same size and releases it if memory is short.
+ * type of its hierarchy. The context keeps this memory for the next solve of the same size and releases it if memory
+ * is short.
  *
  * Source: M. R. Hestenes, E. Stiefel, "Methods of conjugate gradients for solving linear systems",
  * J. Res. NBS 49(6), 1952. */
@@ -434,17 +435,18 @@ typedef struct spmv_solver_result {
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * Under "auto", a first solve may find the better preconditioner, with which later ones begin: they
  * have other bits than the first, and the same bits as each other. With the preconditioner "none"
- * the bits are those of spmv_cg with a plan for the same matrix and the same options. Several right-hand sides that are solved one after the other have the bits of
- * solves alone. */
+ * the bits are those of spmv_cg with a plan for the same matrix and the same options. Several right-hand sides that
+ * are solved one after the other have the bits of solves alone. */
 SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
                                        size_t size);
 
 /* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values; on
  * cuda the first call makes another plan, one that takes values, and releases the old one after it.
  * The preconditioner is made again; "auto" chooses again, unless a solve has found which one is
- * better. With update_values in precond_options, "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead, which takes
- * a third of the time and a quarter more memory: the preconditioner is then not that of a new
- * solver, and fits values best that are like the first ones. Waits; cannot be captured.
+ * better. With update_values in precond_options, "amg" keeps its aggregates and patterns
+ * (spmv_preconditioner_update_values) instead, which takes a third of the time and a quarter more memory: the
+ * preconditioner is then not that of a new solver, and fits values best that are like the first ones. Waits; cannot
+ * be captured.
  *
  *   values  nnz elements of the matrix's type in the context's memory, in the order of the matrix
  *           that the solver was made from. A solver made from host arrays copies them. Any other

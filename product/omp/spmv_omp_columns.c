@@ -1,6 +1,6 @@
-/* Method "tiles" of the backend omp for several vectors, and for complex and 16-bit types: the product of a tile. Each entry of
- * the matrix is multiplied by many columns of x, whose sums are in vectors of the processor, before the next entry is
- * read.
+/* Method "tiles" of the backend omp for several vectors, and for complex and 16-bit types: the product of a tile.
+ * Each entry of the matrix is multiplied by many columns of x, whose sums are in vectors of the processor, before the
+ * next entry is read.
  *
  * A column is summed in the order of SERIAL and LANES (spmv_omp_variants.h), so it has the bits of a product of one
  * vector, whatever the number of columns, the instruction set and the columns beside it.

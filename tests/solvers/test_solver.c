@@ -225,7 +225,8 @@ static int see_iterate(int64_t iteration, double residual, const void *x, void *
     return 0;
 }
 
-/* Several right-hand sides of a matrix with few entries per row are solved one by one: each has the bits and the result of a solve alone. With more entries per row one product serves all. */
+/* Several right-hand sides of a matrix with few entries per row are solved one by one: each has the bits and the
+ * result of a solve alone. With more entries per row one product serves all. */
 static void one_by_one(void **state)
 {
     spmv_context *ctx = *state;
