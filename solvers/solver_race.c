@@ -593,7 +593,14 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
 /* Conjugate gradients on the host that begin with jacobi or none. What does not end soon is tried on a sample of
  * the matrix (solver_sample.c), with each candidate that could take less than the best one so far. The best one goes
  * on; the first, where it was stopped. If it takes several times what the sample predicts, both take turns. */
-enum { BEFORE_SAMPLE = 60, BEYOND_SAMPLE = 10, SAMPLE_MOST = 1000, SAMPLE_FEWEST = 10, CANDIDATES = 5 };
+enum {
+    BEFORE_SAMPLE = 60,
+    WORTH_A_SAMPLE = 100, /* steps that are left: a sample costs about as much */
+    BEYOND_SAMPLE = 10,
+    SAMPLE_MOST = 1000,
+    SAMPLE_FEWEST = 10,
+    CANDIDATES = 5
+};
 
 /* ic0 visits the pairs of entries of a row: so much more for each entry of a row. */
 static const double IC0_ENTRIES = 1;
@@ -612,6 +619,12 @@ bool solver_may_sample(const spmv_solver *s)
     return !context_on_device(s->ctx) && s->ranks == NULL && s->a.rows >= PRECOND_SAMPLED_ROWS &&
            solver_may_follow(s, SPMV_ERROR_ITERATIONS) && spmv_plan_describe(s->plan, &info, sizeof info) == SPMV_OK &&
            !type_is_complex(info.type);
+}
+
+/* Laplacians with equal diagonal entries: the rows along a side tell how many iterations none takes. */
+static bool iterations_are_known(const spmv_solver *s, const struct runner *first)
+{
+    return is_named(first->name, "none") && precond_expected(s->precond) > 0;
 }
 
 /* The candidates, the first one first, and their costs. */
@@ -671,16 +684,29 @@ static struct candidate *best_of(struct candidate *list, int count)
     return best;
 }
 
+/* Balls whose rim is fixed all around may tell of up to twice as many iterations as the whole takes (solver_sample.c).
+ * The first one's own residuals show that; the others, but multigrid, which does not depend on the size, are corrected
+ * by the same factor. Then the steps of the first are those that are left. */
+static void correct_by_residuals(struct candidate *list, int count, const struct runner *first)
+{
+    const double ran = (double)first->iterations, sampled = list[0].cost.steps;
+    const double steps = fmin(sampled, fmax(sampled / 2, ran + first->left / first->cost.step));
+    for (int i = 1; i < count && isfinite(sampled); i++)
+        if (!is_named(list[i].name, "amg") && !is_named(list[i].name, "cholesky"))
+            list[i].cost.steps *= steps / sampled;
+    list[0].cost.steps = fmax(1, steps - ran);
+}
+
 static spmv_status race_by_sample(struct chain *c, struct runner *first, struct runner *rival)
 {
     spmv_solver *const s = c->s;
     struct candidate list[CANDIDATES], *best = NULL;
-    const double before = BEFORE_SAMPLE * first->cost.step;
+    const double before = BEFORE_SAMPLE * first->cost.step, worth = WORTH_A_SAMPLE * first->cost.step;
     char words[PRECOND_SENTENCE / 2];
     bool stopped = false;
     spmv_status st = SPMV_OK;
     if (precond_expected(s->precond) < 2 * BEFORE_SAMPLE) { /* or not known */
-        st = turn(c, first, before, before, &stopped);
+        st = turn(c, first, before, worth, &stopped);
         if (!stopped || solver_iterations(c) >= c->most)
             return stopped ? solver_fail_limit(c) : st;
     }
@@ -688,6 +714,7 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
     st = try_candidates(c, list, count, words, sizeof words);
     if (st != SPMV_OK) /* there is no memory for a sample */
         return st == SPMV_CANCELLED ? st : run_to_the_end(c, first);
+    correct_by_residuals(list, count, first);
     const double of_first = precond_cost_of_all(&list[0].cost);
     double of_best = INFINITY;
     bool waits = true; /* the first one goes on */
@@ -776,7 +803,8 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     spmv_solver *const s = c->s;
     struct runner first = runner_of(c, solver, precond_name(s->precond), &s->precond);
     struct runner rival = runner_of(c, solver, rival_of(s, solver, s->precond), &s->rival);
-    const bool by_sample = solver == &krylov_cg && first.cost.setup == 0 && solver_may_sample(s);
+    const bool by_sample =
+        solver == &krylov_cg && first.cost.setup == 0 && !iterations_are_known(s, &first) && solver_may_sample(s);
     if (is_indefinite(&first, &rival))
         return race_of_indefinite(c, &first, &rival);
     spmv_status st = keep_state(c, &first);

@@ -108,6 +108,7 @@ static void names_round_trip(void **state)
     }
     SPMV_TYPES(CHECK, )
     SPMV_COMPLEX_TYPES(CHECK, )
+    SPMV_HALF_TYPES(CHECK, )
 #undef CHECK
 #define CHECK(NAME, name, value, commutes, i, r, t, ARG)                                                               \
     {                                                                                                                  \
@@ -126,7 +127,7 @@ static void names_round_trip(void **state)
     spmv_type type;
     spmv_op op;
     spmv_function function;
-    assert_int_equal(spmv_type_parse("f16", &type), SPMV_ERROR_TYPE);
+    assert_int_equal(spmv_type_parse("f8", &type), SPMV_ERROR_TYPE);
     assert_int_equal(spmv_op_parse("xor", &op), SPMV_ERROR_ARGUMENT);
     assert_int_equal(spmv_function_parse("neg", &function), SPMV_OK);
     assert_int_equal(function, SPMV_MAP_NEG);

@@ -110,8 +110,9 @@ static void products_in_16_bits(void **state)
     const float x[] = {1, 0, 2, 1, 3, 0}, expected[] = {9, -2, 9, 2, 33, -6};
     float numbers[5], y[6];
     spmv_context *const ctx = *state;
-    spmv_csr a = support_csr(3, 3, row_ptr, col, numbers);
+    spmv_csr a = support_csr(3, 3, row_ptr, col, NULL);
     a.type = SPMV_F32;
+    a.val = numbers;
     for (int k = 0; k < 5; k++)
         numbers[k] = (float)val[k];
     assert_ok(ctx, multiply_in_bf16(ctx, &a, 2, x, y));

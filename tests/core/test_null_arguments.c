@@ -861,7 +861,7 @@ static void tables_are_complete(void **state)
 static void enumerations(void **state)
 {
     (void)state;
-    static const int wrong[] = {-1, 9, 99, 2147483647, -2147483647 - 1};
+    static const int wrong[] = {-1, 11, 99, 2147483647, -2147483647 - 1};
     spmv_context *const checker = support_context_on(SPMV_BACKEND_REF, 1);
     turn = -1;
     fill_arrays();
@@ -924,7 +924,7 @@ static void enumerations(void **state)
         REFUSED(spmv_gather_if(ctx, (spmv_predicate)w, 1, SPMV_F64, host, x, N, index32, 32, z, N));
         REFUSED(spmv_scatter_if(ctx, (spmv_predicate)w, 1, SPMV_F64, host, x, index32, 32, z, N, N));
         REFUSED(spmv_compact_if(ctx, (spmv_predicate)w, 1, SPMV_F64, host, x, z, count, N));
-        /* types; 9 is not a type either */
+        /* types; 11 is not a type either */
         REFUSED(spmv_map(ctx, SPMV_MAP_COPY, type, x, z, N));
         REFUSED(spmv_map_index(ctx, type, host, NULL, z, N));
         REFUSED(spmv_dot(ctx, type, x, y, scalar, N));
