@@ -71,11 +71,6 @@ static void *scalar_of(const struct cg *cg, enum scalar scalar, int v)
     return (char *)own->scalars + (size_t)((int)scalar * cg->s.columns + v) * spmv_type_size(cg->s.type);
 }
 
-static bool runs(const struct cg *cg, int v)
-{
-    return cg->s.column[v].stop == COLUMN_RUNS;
-}
-
 /* z = M^-1 r, rho = r'z; with M also rr = r'r. */
 static spmv_status squares(const struct cg *cg, enum scalar rho)
 {
@@ -85,7 +80,7 @@ static spmv_status squares(const struct cg *cg, enum scalar rho)
     for (int v = 0; v < s->columns; v++) {
         const void *r = column_of(cg, own->r, v);
         void *z = column_of(cg, own->z, v);
-        if (!runs(cg, v))
+        if (!cg_runs(cg, v))
             continue;
         if (z != r) {
             TRY(krylov_dot(s, r, r, scalar_of(cg, RR, v)));
@@ -104,13 +99,13 @@ static spmv_status start(const struct cg *cg)
     const struct krylov *s = &cg->s;
     const struct columns *own = cg->state;
     for (int v = 0; v < s->columns; v++)
-        if (runs(cg, v)) {
+        if (cg_runs(cg, v)) {
             TRY(krylov_take(s, s->x, v, column_of(cg, own->x, v)));
             TRY(krylov_take(s, s->r, v, column_of(cg, own->r, v)));
         }
     TRY(squares(cg, own->rho));
     for (int v = 0; v < s->columns && !cg->continues; v++)
-        if (runs(cg, v))
+        if (cg_runs(cg, v))
             TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, column_of(cg, own->z, v), column_of(cg, own->p, v), s->n));
 done:
     return st;
@@ -123,11 +118,11 @@ static spmv_status multiply(const struct cg *cg)
     const struct krylov *s = &cg->s;
     const struct columns *own = cg->state;
     for (int v = 0; v < s->columns; v++)
-        if (runs(cg, v))
+        if (cg_runs(cg, v))
             TRY(krylov_give(s, column_of(cg, own->p, v), v, cg->p));
     TRY(spmv_apply(s->plan, NULL, cg->p, NULL, s->q));
     for (int v = 0; v < s->columns; v++)
-        if (runs(cg, v)) {
+        if (cg_runs(cg, v)) {
             void *p = column_of(cg, own->p, v), *q = column_of(cg, own->q, v);
             TRY(krylov_take(s, s->q, v, q));
             TRY(krylov_dot(s, p, q, scalar_of(cg, PQ, v)));
@@ -146,7 +141,7 @@ static spmv_status look(const struct cg *cg, bool stepped)
     TRY(multiply(cg));
     TRY(krylov_read(&cg->s, own->scalars, (own->rho == RZ ? 3 : 2) * k, own->values));
     for (int v = 0; v < k; v++)
-        if (runs(cg, v))
+        if (cg_runs(cg, v))
             cg_take_sums(cg, v, values[RR * k + v], values[PQ * k + v], values[(int)own->rho * k + v], stepped);
 done:
     return st;
@@ -165,7 +160,7 @@ static spmv_status step(const struct cg *cg)
     TRY(spmv_map_divide(ctx, s->type, rho, scalar_of(cg, PQ, 0), scalar_of(cg, ALPHA, 0), k));
     TRY(spmv_map(ctx, SPMV_MAP_NEG, s->type, scalar_of(cg, ALPHA, 0), scalar_of(cg, MINUS_ALPHA, 0), k));
     for (int v = 0; v < k; v++)
-        if (runs(cg, v)) {
+        if (cg_runs(cg, v)) {
             void *p = column_of(cg, own->p, v), *x = column_of(cg, own->x, v);
             void *q = column_of(cg, own->q, v), *r = column_of(cg, own->r, v);
             TRY(spmv_map_axpby(ctx, s->type, scalar_of(cg, ALPHA, v), p, NULL, x, s->n));       /* x = x + alpha p */
@@ -176,7 +171,7 @@ static spmv_status step(const struct cg *cg)
     TRY(squares(cg, RHO_NEW));
     TRY(spmv_map_divide(ctx, s->type, scalar_of(cg, RHO_NEW, 0), rho, scalar_of(cg, BETA, 0), k));
     for (int v = 0; v < k; v++)
-        if (runs(cg, v)) {
+        if (cg_runs(cg, v)) {
             void *z = column_of(cg, own->z, v), *p = column_of(cg, own->p, v);
             TRY(spmv_map_axpby(ctx, s->type, NULL, z, scalar_of(cg, BETA, v), p, s->n)); /* p = z + beta p */
         }
@@ -184,16 +179,6 @@ static spmv_status step(const struct cg *cg)
     TRY(spmv_map(ctx, SPMV_MAP_COPY, s->type, scalar_of(cg, RHO_NEW, 0), rho, k));
 done:
     return st;
-}
-
-/* Stops the columns that make no further step. Returns whether others run. */
-static bool any_goes_on(const struct cg *cg)
-{
-    bool any = false;
-    for (int v = 0; v < cg->s.columns; v++)
-        if (runs(cg, v) && cg_goes_on(cg, v))
-            any = true;
-    return any;
 }
 
 static spmv_status run(struct cg *cg)
@@ -205,7 +190,7 @@ static spmv_status run(struct cg *cg)
     TRY(look(cg, false));
     if (s->iterations == 0) /* a continued run has been reported already */
         krylov_tell_running(s);
-    while (s->told == SPMV_OK && any_goes_on(cg)) {
+    while (s->told == SPMV_OK && cg_any_goes_on(cg)) {
         TRY(step(cg));
         s->iterations++;
         TRY(look(cg, true));

@@ -100,18 +100,13 @@ static void release(struct cg *cg)
     host_free(own->runs);
 }
 
-static bool runs(const struct cg *cg, int v)
-{
-    return cg->s.column[v].stop == COLUMN_RUNS;
-}
-
 /* One pass of the running columns; sums: where its sums go, or NULL. */
 static spmv_status pass(const struct cg *cg, enum columns_pass which, double *sums)
 {
     struct columns *own = cg->state;
     own->job.sums = sums;
     for (int v = 0; v < cg->s.columns; v++)
-        own->runs[v] = runs(cg, v);
+        own->runs[v] = cg_runs(cg, v);
     return columns_run(cg->s.ctx, which, &own->job);
 }
 
@@ -133,7 +128,7 @@ static void find_sizes(const struct cg *cg)
 {
     struct columns *own = cg->state;
     for (int v = 0; v < cg->s.columns && own->m.divides; v++)
-        own->size[v] = runs(cg, v) ? precond_power_of_two(sqrt(own->rr[v])) : 1;
+        own->size[v] = cg_runs(cg, v) ? precond_power_of_two(sqrt(own->rr[v])) : 1;
 }
 
 /* q = A p, pq = p'q; notes the sums of the running columns. */
@@ -144,7 +139,7 @@ static spmv_status look(const struct cg *cg, bool stepped)
     TRY(spmv_apply(cg->s.plan, NULL, cg->p, NULL, cg->s.q));
     TRY(dot(cg, cg->p, cg->s.q, own->pq));
     for (int v = 0; v < cg->s.columns; v++)
-        if (runs(cg, v))
+        if (cg_runs(cg, v))
             cg_take_sums(cg, v, own->rr[v], own->pq[v], own->rz[v], stepped);
 done:
     return st;
@@ -166,22 +161,12 @@ done:
     return st;
 }
 
-/* Whether the running columns go on; those that do not are stopped. */
-static bool any_goes_on(const struct cg *cg)
-{
-    bool any = false;
-    for (int v = 0; v < cg->s.columns; v++)
-        if (runs(cg, v) && cg_goes_on(cg, v))
-            any = true;
-    return any;
-}
-
 /* Whether all residuals of the running columns are small enough. */
 static bool all_arrive(const struct cg *cg)
 {
     const struct columns *own = cg->state;
     for (int v = 0; v < cg->s.columns; v++)
-        if (runs(cg, v) && !(sqrt(own->rr[v]) <= cg->s.column[v].enough))
+        if (cg_runs(cg, v) && !(sqrt(own->rr[v]) <= cg->s.column[v].enough))
             return false;
     return true;
 }
@@ -197,7 +182,7 @@ static spmv_status arrive(const struct cg *cg)
         TRY(pass(cg, COLUMNS_PRODUCT, own->rz));
     }
     for (int v = 0; v < cg->s.columns; v++)
-        if (runs(cg, v)) {
+        if (cg_runs(cg, v)) {
             struct cg_column *const c = &cg->column[v];
             cg_take_sums(cg, v, own->rr[v], c->pq, own->rz[v], true);
             if (context_on_device(cg->s.ctx))
@@ -214,7 +199,7 @@ static spmv_status step(const struct cg *cg, bool *arrives)
     const struct columns *own = cg->state;
     find_sizes(cg);
     for (int v = 0; v < cg->s.columns; v++)
-        if (runs(cg, v)) {
+        if (cg_runs(cg, v)) {
             own->alpha[v] = cg->column[v].rz / cg->column[v].pq;
             cg->s.column[v].iterations++;
         }
@@ -225,7 +210,7 @@ static spmv_status step(const struct cg *cg, bool *arrives)
     TRY(precond_columns_run(&own->m));
     TRY(pass(cg, COLUMNS_PRODUCT, own->rz));
     for (int v = 0; v < cg->s.columns; v++)
-        if (runs(cg, v))
+        if (cg_runs(cg, v))
             own->beta[v] = own->rz[v] / cg->column[v].rz;
     TRY(pass(cg, COLUMNS_DIRECTION, NULL));
     TRY(look(cg, true));
@@ -241,7 +226,7 @@ static spmv_status run(struct cg *cg)
     TRY(start(cg));
     if (s->iterations == 0) /* a continued run has been reported already */
         krylov_tell_running(s);
-    while (s->told == SPMV_OK && any_goes_on(cg)) {
+    while (s->told == SPMV_OK && cg_any_goes_on(cg)) {
         TRY(step(cg, &arrives));
         s->iterations++;
         krylov_tell_running(s);

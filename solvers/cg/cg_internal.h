@@ -142,4 +142,19 @@ static inline bool cg_goes_on(const struct cg *cg, int v)
     return c->stop == COLUMN_RUNS;
 }
 
+static inline bool cg_runs(const struct cg *cg, int v)
+{
+    return cg->s.column[v].stop == COLUMN_RUNS;
+}
+
+/* Stops the columns that make no further step. Returns whether others run. */
+static inline bool cg_any_goes_on(const struct cg *cg)
+{
+    bool any = false;
+    for (int v = 0; v < cg->s.columns; v++)
+        if (cg_runs(cg, v) && cg_goes_on(cg, v))
+            any = true;
+    return any;
+}
+
 #endif
