@@ -207,9 +207,12 @@ SPMV_API spmv_status spmv_type_parse(const char *name, spmv_type *type);
 /* Converts numbers between f64, f32, bf16 and f16: to[i] = from[i] for 0 <= i < n, rounded to nearest,
  * ties to even. What is too large becomes infinite; NaN stays NaN.
  *
- *   from, to  host memory; they overlap only where both types have the same size and from == to
+ *   from, to  n numbers each in host memory; they overlap only where both types have the same size and
+ *             from == to
  *
- * Errors: SPMV_ERROR_TYPE (another type), SPMV_ERROR_ARGUMENT (NULL with n > 0; n < 0). */
+ * Determinism: the same bits on every machine.
+ * Errors: SPMV_ERROR_TYPE (another type), SPMV_ERROR_ARGUMENT (NULL with n > 0; n < 0).
+ * Source: IEEE 754-2019, 4.3.1; bf16 is the upper half of an f32. */
 SPMV_API spmv_status spmv_convert_numbers(spmv_type from_type, const void *from, spmv_type to_type, void *to,
                                           int64_t n);
 
