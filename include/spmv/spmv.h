@@ -26,6 +26,7 @@
 #include <spmv/context.h>
 #include <spmv/group.h>
 #include <spmv/io.h>
+#include <spmv/least_squares.h>
 #include <spmv/matrix.h>
 #include <spmv/operators.h>
 #include <spmv/plan.h>

@@ -28,7 +28,7 @@ enum krylov_broken {
     BROKEN_NOTHING,
     BROKEN_NOT_FINITE,      /* a sum is not finite */
     BROKEN_NOT_POSITIVE,    /* minres: r'M^-1 r < 0 */
-    BROKEN_SINGULAR,        /* gmres: the Krylov space ends, and A is singular on it */
+    BROKEN_SINGULAR,        /* gmres: the Krylov space ends, and A is singular on it; cgls: A p = 0 */
     BROKEN_LEAST_SQUARES,   /* minres: r is nearly a null vector of A, so no x reduces it */
     BROKEN_SHADOW,          /* bicgstab: (r0, A p) = 0 or (r0, r) = 0 */
     BROKEN_NO_STABILISATION /* bicgstab: (t, s) = 0 */
@@ -76,20 +76,34 @@ struct krylov_state {
     double before;
     struct krylov_scalar *pass, *h, *r, *g, *sines;
     double *cosines;
+
+    struct krylov_least_squares *least_squares; /* lsmr, lsqr, cgls */
 };
 
 /* The functions that a combination of vectors may end with, X(NAME, function). Each takes the sums of
  * the pass before it. */
 #define KRYLOV_FINISH_LIST(X)                                                                                          \
-    X(BICGSTAB_BEGIN, bicgstab_begin) /* r'r */                                                                        \
-    X(BICGSTAB_ALPHA, bicgstab_alpha) /* (r0, v) */                                                                    \
-    X(BICGSTAB_OMEGA, bicgstab_omega) /* (t, s), t't */                                                                \
-    X(BICGSTAB_STEP, bicgstab_step)   /* (r0, r), r'r */                                                               \
-    X(MINRES_BEGIN, minres_begin)     /* r'z, r'r */                                                                   \
-    X(MINRES_DELTA, minres_delta)     /* (z, A z) */                                                                   \
-    X(MINRES_GAMMA, minres_gamma)     /* v'z */                                                                        \
-    X(MINRES_STEP, minres_step)       /* r'r; without a preconditioner no sum */                                       \
-    X(GMRES_BEGIN, gmres_begin)       /* r'r */
+    X(BICGSTAB_BEGIN, bicgstab_begin)                 /* r'r */                                                        \
+    X(BICGSTAB_ALPHA, bicgstab_alpha)                 /* (r0, v) */                                                    \
+    X(BICGSTAB_OMEGA, bicgstab_omega)                 /* (t, s), t't */                                                \
+    X(BICGSTAB_STEP, bicgstab_step)                   /* (r0, r), r'r */                                               \
+    X(MINRES_BEGIN, minres_begin)                     /* r'z, r'r */                                                   \
+    X(MINRES_DELTA, minres_delta)                     /* (z, A z) */                                                   \
+    X(MINRES_GAMMA, minres_gamma)                     /* v'z */                                                        \
+    X(MINRES_STEP, minres_step)                       /* r'r; without a preconditioner no sum */                       \
+    X(GMRES_BEGIN, gmres_begin)                       /* r'r */                                                        \
+    X(LEAST_SQUARES_RESIDUAL, least_squares_residual) /* r'r */                                                        \
+    X(BIDIAGONAL_BEGIN, bidiagonal_begin)             /* v'v */                                                        \
+    X(BIDIAGONAL_BETA, bidiagonal_beta)               /* u'u */                                                        \
+    X(LSMR_ALPHA, lsmr_alpha)                         /* v'v */                                                        \
+    X(LSMR_STEP, lsmr_step)                           /* x'x */                                                        \
+    X(LSQR_ALPHA, lsqr_alpha)                         /* v'v */                                                        \
+    X(LSQR_STEP, lsqr_step)                           /* x'x, w'w */                                                   \
+    X(CGLS_BEGIN, cgls_begin)                         /* s's */                                                        \
+    X(CGLS_DELTA, cgls_delta)                         /* (A p)'(A p) */                                                \
+    X(CGLS_RESIDUAL, cgls_residual)                   /* r'r */                                                        \
+    X(CGLS_STEP, cgls_step)                           /* s's, x'x */                                                   \
+    X(CGLS_DIRECTION, cgls_direction)                 /* p'p */
 
 enum krylov_finish {
     FINISH_NOTHING,
@@ -485,6 +499,8 @@ HOST_DEVICE_FN void gmres_solve(struct krylov_state *s)
         s->g[i] = scalar_quotient(rest, s->r[(int64_t)i * s->most + i]);
     }
 }
+
+#include "solvers/krylov/krylov_scalars_least_squares.h"
 
 /* ----------------------------------------------------------------------- all */
 
