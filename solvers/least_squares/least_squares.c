@@ -53,9 +53,9 @@ static spmv_status check(spmv_context *ctx, const spmv_csr *a, const spmv_least_
     if (o->scaling == SPMV_SCALING_COLUMNS && o->damp > 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "%s: with damp, columns cannot be scaled: that would be another problem", call);
-    if (type_is_half(o->type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no solvers in type %s, only in f64, f32, c128, c64", call,
-                            spmv_type_name(o->type));
+    if (o->type != SPMV_TYPE_DEFAULT && !type_is_floating(o->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no solvers in this type (%d, %s), only in f64, f32, c128, c64",
+                            call, (int)o->type, spmv_type_name(o->type));
     return SPMV_OK;
 }
 
