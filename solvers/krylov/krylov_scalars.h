@@ -83,15 +83,18 @@ struct krylov_state {
 /* The functions that a combination of vectors may end with, X(NAME, function). Each takes the sums of
  * the pass before it. */
 #define KRYLOV_FINISH_LIST(X)                                                                                          \
-    X(BICGSTAB_BEGIN, bicgstab_begin)                 /* r'r */                                                        \
-    X(BICGSTAB_ALPHA, bicgstab_alpha)                 /* (r0, v) */                                                    \
-    X(BICGSTAB_OMEGA, bicgstab_omega)                 /* (t, s), t't */                                                \
-    X(BICGSTAB_STEP, bicgstab_step)                   /* (r0, r), r'r */                                               \
-    X(MINRES_BEGIN, minres_begin)                     /* r'z, r'r */                                                   \
-    X(MINRES_DELTA, minres_delta)                     /* (z, A z) */                                                   \
-    X(MINRES_GAMMA, minres_gamma)                     /* v'z */                                                        \
-    X(MINRES_STEP, minres_step)                       /* r'r; without a preconditioner no sum */                       \
-    X(GMRES_BEGIN, gmres_begin)                       /* r'r */                                                        \
+    X(BICGSTAB_BEGIN, bicgstab_begin) /* r'r */                                                                        \
+    X(BICGSTAB_ALPHA, bicgstab_alpha) /* (r0, v) */                                                                    \
+    X(BICGSTAB_OMEGA, bicgstab_omega) /* (t, s), t't */                                                                \
+    X(BICGSTAB_STEP, bicgstab_step)   /* (r0, r), r'r */                                                               \
+    X(MINRES_BEGIN, minres_begin)     /* r'z, r'r */                                                                   \
+    X(MINRES_DELTA, minres_delta)     /* (z, A z) */                                                                   \
+    X(MINRES_GAMMA, minres_gamma)     /* v'z */                                                                        \
+    X(MINRES_STEP, minres_step)       /* r'r; without a preconditioner no sum */                                       \
+    X(GMRES_BEGIN, gmres_begin)       /* r'r */
+
+/* Those of lsmr, lsqr and cgls (krylov_scalars_least_squares.h). */
+#define LEAST_SQUARES_FINISH_LIST(X)                                                                                   \
     X(LEAST_SQUARES_RESIDUAL, least_squares_residual) /* r'r */                                                        \
     X(BIDIAGONAL_BEGIN, bidiagonal_begin)             /* v'v */                                                        \
     X(BIDIAGONAL_BETA, bidiagonal_beta)               /* u'u */                                                        \
@@ -111,8 +114,12 @@ enum krylov_finish {
     KRYLOV_FINISH_LIST(ROW)
 #undef ROW
     /* of projections */
-    GMRES_FIRST, /* v_i'w, w'w */
-    GMRES_SECOND /* the same again */
+    GMRES_FIRST,  /* v_i'w, w'w */
+    GMRES_SECOND, /* the same again */
+/* of least squares: krylov_scalars_least_squares.h */
+#define ROW(NAME, function) NAME,
+    LEAST_SQUARES_FINISH_LIST(ROW)
+#undef ROW
 };
 
 /* Places of coefficients. */
@@ -500,11 +507,9 @@ HOST_DEVICE_FN void gmres_solve(struct krylov_state *s)
     }
 }
 
-#include "solvers/krylov/krylov_scalars_least_squares.h"
-
 /* ----------------------------------------------------------------------- all */
 
-/* All but those of a projection. */
+/* All but those of a projection and of least squares. */
 HOST_DEVICE_FN void krylov_finish_scalars(enum krylov_finish which, struct krylov_state *s,
                                           const struct krylov_scalar *sum)
 {
@@ -515,11 +520,11 @@ HOST_DEVICE_FN void krylov_finish_scalars(enum krylov_finish which, struct krylo
         break;
         KRYLOV_FINISH_LIST(CASE)
 #undef CASE
-    case FINISH_NOTHING:
-    case GMRES_FIRST:
-    case GMRES_SECOND:
+    default:
         break;
     }
 }
+
+#include "solvers/krylov/krylov_scalars_least_squares.h"
 
 #endif

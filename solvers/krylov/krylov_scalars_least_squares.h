@@ -334,4 +334,26 @@ HOST_DEVICE_FN void cgls_direction(struct krylov_state *s, const struct krylov_s
     s->least_squares->w_square = sum[0].re;
 }
 
+/* ----------------------------------------------------------------------- all */
+
+HOST_DEVICE_FN bool krylov_is_of_least_squares(enum krylov_finish which)
+{
+    return which > GMRES_SECOND;
+}
+
+HOST_DEVICE_FN void least_squares_finish_scalars(enum krylov_finish which, struct krylov_state *s,
+                                                 const struct krylov_scalar *sum)
+{
+    switch (which) {
+#define CASE(NAME, function)                                                                                           \
+    case NAME:                                                                                                         \
+        function(s, sum);                                                                                              \
+        break;
+        LEAST_SQUARES_FINISH_LIST(CASE)
+#undef CASE
+    default:
+        break;
+    }
+}
+
 #endif
