@@ -190,11 +190,11 @@ HOST_DEVICE_FN void bidiagonal_alpha(struct krylov_state *s, double alpha)
 HOST_DEVICE_FN void lsmr_alpha(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     struct krylov_least_squares *const l = s->least_squares;
-    double alphahat, chat, shat, c, sn, ctilde, stilde, rhotilde;
+    double alphahat, c_damp, s_damp, c, sn, ctilde, stilde, rhotilde;
     bidiagonal_alpha(s, sqrt(sum[0].re));
     const double rho_old = l->rho, rhobar_old = l->rhobar, zeta_old = l->zeta;
 
-    rotation(l->alphabar, l->damp, &chat, &shat, &alphahat);
+    rotation(l->alphabar, l->damp, &c_damp, &s_damp, &alphahat);
     rotation(alphahat, l->beta, &c, &sn, &l->rho);
     const double theta = sn * l->alpha;
     l->alphabar = c * l->alpha;
@@ -211,7 +211,7 @@ HOST_DEVICE_FN void lsmr_alpha(struct krylov_state *s, const struct krylov_scala
     s->c[C_H] = scalar_of(-theta / l->rho);
 
     /* the norm of the residual: rotations of the right-hand side */
-    const double acute = chat * l->betadd, check = -shat * l->betadd, hat = c * acute;
+    const double acute = c_damp * l->betadd, check = -s_damp * l->betadd, hat = c * acute;
     l->betadd = -sn * acute;
     const double thetatilde_old = l->thetatilde;
     rotation(l->rhod_old, thetabar, &ctilde, &stilde, &rhotilde);

@@ -394,7 +394,8 @@ static spmv_status verdict(struct problem *p)
     spmv_least_squares_result *const result = p->result;
     const char *const name = s->solver->name;
     const long long k = result->iterations;
-    if (s->told != SPMV_OK && r->g.host.stop == KRYLOV_RUNS) {
+    if (s->told != SPMV_OK) { /* steps that were queued may have ended the run meanwhile */
+        result->stop = SPMV_STOP_FAILED;
         say(p, "cancelled");
         return context_fail(s->ctx, SPMV_CANCELLED, "%s: cancelled by its callback at iteration %lld", s->call,
                             (long long)s->told_at);
@@ -407,7 +408,7 @@ static spmv_status verdict(struct problem *p)
         say(p, "||b - A x|| is within the tolerance: A x = b has a solution");
         break;
     case SPMV_STOP_LEAST_SQUARES:
-        say(p, s->solver != NULL && r->solver->damp > 0
+        say(p, r->solver->damp > 0
                    ? "||A'r|| is within the tolerance: x is a damped least-squares solution"
                    : "||A'r|| is within the tolerance: x is a least-squares solution, and A x = b has none");
         break;
