@@ -392,12 +392,21 @@ static double seconds_per_iteration(const struct fit *f)
     return iterations > 0 ? f->seconds / (double)iterations : 0;
 }
 
+static const char *why_solver(const struct job *job)
+{
+    return !choice_is_auto(job->o->solver)          ? CHOICE_NAMED
+           : job->in.view.rows != job->in.view.cols ? "least squares: the matrix is not square"
+                                                    : "least squares: --damp is given";
+}
+
 static void remark_all(const struct fit *f)
 {
     const struct job *const job = f->job;
     const spmv_least_squares_result *const r = &f->each[f->worst];
     const int columns = job->columns;
     remark_plan(job->in.argument, &job->p);
+    remark(choice_is_auto(job->o->solver) ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for %s: %s", r->solver,
+           why_solver(job));
     remark(r->scaled || job->o->scaling == SPMV_SCALING_COLUMNS ? LEVEL_NORMAL : LEVEL_VERBOSE, "columns are %s: %s",
            r->scaled ? "scaled" : "not scaled", r->why_scaling);
     remark(LEVEL_NORMAL, "set up in %s, with the transpose; the solve took %s", seconds_text(f->setup_seconds),
@@ -473,6 +482,7 @@ static json_t *json_fit(const struct fit *f)
     json_t *const root = json_about(job->o, job->place->ctx, &job->in, &job->statistics);
     json_t *const result = json_plan(&job->p, "least_squares"), *const solve = json_one(f, f->worst);
     json_put(solve, "solver", json_string(r->solver));
+    json_put(solve, "why_solver", json_string(why_solver(job)));
     json_put(solve, "precision", json_string(job->o->mixed ? "mixed" : spmv_type_name(job->type)));
     json_put(solve, "damp", json_number(job->o->damp));
     json_put(solve, "rtol", json_number(job->o->rtol));
