@@ -19,14 +19,47 @@ struct columns {
     double largest, smallest; /* norms that are not 0 */
 };
 
-/* The norms: each the largest modulus times the root of a sum of squares of at most 1. */
-static spmv_status find_norms(const spmv_least_squares *s, const spmv_csr *a, struct columns *c)
+/* Adds the squares of the entries of each column; parts: real numbers of an entry. */
+#define ADD_SQUARES(NAME, name, T)                                                                                     \
+    static void add_squares_##name(const spmv_csr *a, int parts, double *square)                                       \
+    {                                                                                                                  \
+        const T *const value = a->val;                                                                                 \
+        for (int64_t k = 0; k < a->nnz; k++)                                                                           \
+            for (int p = 0; p < parts; p++)                                                                            \
+                square[a->col[k]] += (double)value[k * parts + p] * (double)value[k * parts + p];                      \
+    }
+REAL_LIST(ADD_SQUARES)
+#undef ADD_SQUARES
+
+static void add_squares(const spmv_csr *a, double *square)
+{
+    const spmv_type part = type_part(a->type);
+    const int parts = type_parts(a->type);
+    if (a->val == NULL)
+        for (int64_t k = 0; k < a->nnz; k++)
+            square[a->col[k]]++;
+#define CASE(NAME, name, T) else if (part == SPMV_##NAME) add_squares_##name(a, parts, square);
+    REAL_LIST(CASE)
+#undef CASE
+}
+
+/* Whether squares are in the range of f64, or there are none. */
+static bool are_in_range(const double *square, int64_t n)
+{
+    bool all = true;
+    for (int64_t j = 0; j < n; j++)
+        all = all && square[j] > 0x1p-900 && square[j] < 0x1p900;
+    return all;
+}
+
+/* The same for numbers of any size: each norm is the largest modulus times the root of a sum of squares of
+ * at most 1. */
+static spmv_status find_norms_carefully(const spmv_least_squares *s, const spmv_csr *a, double *norm, double *square)
 {
     const int parts = a->val != NULL ? type_parts(a->type) : 1;
     const spmv_type part = type_part(a->type);
-    double *const largest = c->norm, *const square = c->scale;
     for (int64_t j = 0; j < a->cols; j++)
-        largest[j] = square[j] = 0;
+        norm[j] = square[j] = 0;
     for (int64_t k = 0; k < a->nnz; k++)
         for (int p = 0; p < parts; p++) {
             const double value = a->val != NULL ? real_at(part, a->val, k * parts + p) : 1;
@@ -35,22 +68,37 @@ static spmv_status find_norms(const spmv_least_squares *s, const spmv_csr *a, st
                                     "spmv_least_squares_create: A has %g in row %lld, column %lld%s", value,
                                     context_number(s->ctx, row_of_entry(a, k)), context_number(s->ctx, a->col[k]),
                                     context_counted(s->ctx));
-            largest[a->col[k]] = fmax(largest[a->col[k]], fabs(value));
+            norm[a->col[k]] = fmax(norm[a->col[k]], fabs(value));
         }
     for (int64_t k = 0; k < a->nnz; k++)
         for (int p = 0; p < parts; p++) {
             const double value = a->val != NULL ? real_at(part, a->val, k * parts + p) : 1;
-            const double of_largest = largest[a->col[k]] > 0 ? value / largest[a->col[k]] : 0;
+            const double of_largest = norm[a->col[k]] > 0 ? value / norm[a->col[k]] : 0;
             square[a->col[k]] += of_largest * of_largest;
         }
+    for (int64_t j = 0; j < a->cols; j++)
+        norm[j] *= sqrt(square[j]);
+    return SPMV_OK;
+}
+
+static spmv_status find_norms(const spmv_least_squares *s, const spmv_csr *a, struct columns *c)
+{
+    spmv_status st = SPMV_OK;
+    for (int64_t j = 0; j < a->cols; j++)
+        c->norm[j] = 0;
+    add_squares(a, c->norm);
+    if (are_in_range(c->norm, a->cols))
+        for (int64_t j = 0; j < a->cols; j++)
+            c->norm[j] = sqrt(c->norm[j]);
+    else
+        st = find_norms_carefully(s, a, c->norm, c->scale);
     c->largest = 0;
     c->smallest = INFINITY;
     for (int64_t j = 0; j < a->cols; j++) {
-        c->norm[j] = largest[j] * sqrt(square[j]);
         c->largest = fmax(c->largest, c->norm[j]);
         c->smallest = c->norm[j] > 0 ? fmin(c->smallest, c->norm[j]) : c->smallest;
     }
-    return context_poll(s->ctx, "norms of columns", a->nnz);
+    return st != SPMV_OK ? st : context_poll(s->ctx, "norms of columns", a->nnz);
 }
 
 /* The power of two that brings this norm to 1 to 2; 1 for 0. It and its reciprocal are normal numbers. */
