@@ -110,7 +110,7 @@ def least_squares(
     >>> result.x.round(6).tolist(), result.stop
     ([1.0, 2.0], 1)
     >>> result = spmv.least_squares(A, np.array([1.0, 0.0, 0.0, 0.0, 1.0]))
-    >>> round(result.x[1], 6), result.stop, round(result.true_residual ** 2, 6)
+    >>> round(float(result.x[1]), 6), result.stop, round(result.true_residual ** 2, 6)
     (0.4, 2, 1.2)
     """
     if scaling not in _SCALING:
