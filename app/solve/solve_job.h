@@ -66,12 +66,29 @@ void job_tell_next(const struct job *job, const struct attempt *a, spmv_status s
 
 void job_release(struct job *job);
 
+/* ---------------------------------------------------------------- solve_least_squares.c */
+
+/* Whether it is the name of a solver of least squares. */
+bool is_least_squares_name(const char *solver);
+
+/* Whether the options ask for least squares: by a solver of that name, or with --damp. */
+bool options_ask_least_squares(const struct options *o);
+
+/* The same for a job whose matrix is loaded, also where the matrix is not square. */
+bool job_is_least_squares(const struct job *job);
+
+/* Solves, reports and writes: all that follows the loading of the matrix. */
+spmv_status job_solve_least_squares(struct job *job);
+
 /* ---------------------------------------------------------------- solve_prepare.c */
 
 /* Checks the options and arguments, and finds where the answer is written. */
 spmv_status job_check_options(const struct options *o, struct wish *wish);
 
-/* Loads the matrix and the vectors, and makes the plan. */
+/* Loads the matrix. */
+spmv_status job_load(struct job *job);
+
+/* Loads the vectors, and makes the plan. */
 spmv_status job_begin(struct job *job);
 
 /* ---------------------------------------------------------------- solve_backend.c */

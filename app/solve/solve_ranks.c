@@ -17,6 +17,8 @@ const char *job_refuse_ranks(const struct options *o)
 {
     if (strcmp(o->solver, "direct") == 0)
         return "--solver direct is not supported on several ranks: take gmres with --precond ilut or isai";
+    if (options_ask_least_squares(o))
+        return "least squares are not supported on several ranks";
     if (o->inner)
         return "--inner is not supported on several ranks: take --type f32 with a larger --rtol, or f64";
     if (o->vectors.most > 1)
