@@ -120,6 +120,9 @@ int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver);
 /* What the solver needs a preconditioner for. */
 enum precond_for solver_purpose(const struct krylov_solver *solver);
 
+/* The solver that takes this preconditioner, where `first` begins. */
+const struct krylov_solver *solver_with_precond(const struct krylov_solver *first, const char *name);
+
 /* The sizes of the whole matrix, by which work is counted. */
 spmv_csr solver_sizes(const spmv_solver *s);
 

@@ -15,6 +15,7 @@
 
 #include "core/choice.h"
 #include "formats/matrix_internal.h"
+#include "solvers/precond/precond_costs.h"
 #include "solvers/prepare/prepared_system.h"
 #include "solvers/solver_internal.h"
 #include "solvers/solver_sample.h"
@@ -164,6 +165,11 @@ enum precond_for solver_purpose(const struct krylov_solver *solver)
                                       : PRECOND_FOR_UNSYMMETRIC;
 }
 
+const struct krylov_solver *solver_with_precond(const struct krylov_solver *first, const char *name)
+{
+    return first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first;
+}
+
 spmv_csr solver_sizes(const spmv_solver *s)
 {
     spmv_csr sizes = s->a;
@@ -174,62 +180,47 @@ spmv_csr solver_sizes(const spmv_solver *s)
     return sizes;
 }
 
-/* gmres on a host, from PRECOND_SAMPLED_ROWS rows on: what a sample of the matrix tells of the choice. In steps with
- * jacobi: making a preconditioner (ilut: what a unit of its work takes, for each entry and row), and a step. */
-static const struct {
-    const char *name;
-    double setup, step, work;
-} candidates[] = {{"ilu0", 35, 1.4, 0}, {"jacobi", 0, 1, 0}, {"amg", 65, 2.8, 0}, {"ilut", 35, 3, 3}};
-enum { CANDIDATES = sizeof candidates / sizeof *candidates, SAMPLE_MOST = 300, SAMPLE_FEWEST = 4 };
-
-static bool is_to_be_sampled(const spmv_context *ctx, const spmv_csr *a, const struct precond_choice *choice)
+/* The one that takes least. beside: that is the rival of this one, which may fail: it needs few iterations. */
+static const struct precond_estimate *least_of(const struct precond_estimate *list, int count, const char *beside)
 {
-    return !context_on_device(ctx) && a->rows >= PRECOND_SAMPLED_ROWS && strcmp(choice->name, "jacobi") != 0;
+    const struct precond_estimate *least = NULL;
+    for (int i = 0; i < count; i++) {
+        const bool is_left =
+            beside == NULL || (strcmp(list[i].name, beside) != 0 && strcmp(list[i].name, "jacobi") != 0);
+        if (is_left && isfinite(list[i].cost.steps) &&
+            (least == NULL || precond_cost_of_all(&list[i].cost) < precond_cost_of_all(&least->cost)))
+            least = &list[i];
+    }
+    return least;
 }
 
-/* Multigrid is for errors that are smooth. */
-static bool is_candidate(const struct precond_choice *choice, const char *name)
-{
-    const bool smooth = strcmp(choice->name, "ilut") != 0;
-    return strcmp(name, smooth ? "jacobi" : "amg") != 0;
-}
-
-/* Replaces the choice by what is best with a sample, and its rival by the next one. */
+/* gmres on a host, from PRECOND_SAMPLED_ROWS rows on: replaces the choice by the candidate that is best with a sample of
+ * the matrix, and its rival by the next one. */
 static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                     struct precond_choice *choice)
 {
-    spmv_status st = SPMV_OK;
-    struct sample *sample = NULL;
-    double all[CANDIDATES], steps[CANDIDATES];
-    int best = -1, next = -1;
-    TRY(solver_sample_open(ctx, a, options, options->type, 0, &sample));
-    for (int i = 0; i < CANDIDATES; i++) {
-        struct sample_estimate estimate = {.steps = INFINITY};
-        const double left = best < 0 ? SAMPLE_MOST : (all[best] - candidates[i].setup) / candidates[i].step;
-        if (is_candidate(choice, candidates[i].name) && left >= SAMPLE_FEWEST)
-            TRY(solver_sample_try(sample, &krylov_gmres, candidates[i].name, (int64_t)fmin(left, SAMPLE_MOST),
-                                  &estimate));
-        steps[i] = estimate.steps;
-        all[i] = candidates[i].setup + candidates[i].work * estimate.work + candidates[i].step * estimate.steps;
-        if (best < 0 ? isfinite(all[i]) : all[i] < all[best]) {
-            next = best;
-            best = i;
-        } else if (isfinite(all[i]) && (next < 0 || all[i] < all[next])) {
-            next = i;
-        }
-    }
-    if (best < 0 || (strcmp(candidates[best].name, choice->name) == 0 && next < 0))
-        goto done;
-    snprintf(choice->why, sizeof choice->why, "a sample of %lld rows predicts about %.2g iterations with %s%s",
-             (long long)solver_sample_rows(sample), steps[best], candidates[best].name,
-             next >= 0 ? ", which takes less work than the others" : ", and many with the others");
-    const bool factor = strcmp(candidates[best].name, "ilut") == 0;
-    const bool multigrid = next >= 0 && strcmp(candidates[next].name, "amg") == 0;
-    choice->rival = factor ? NULL : multigrid ? "amg" : "ilut";
-    choice->name = candidates[best].name;
-done:
-    solver_sample_close(sample);
-    return st == SPMV_CANCELLED ? st : SPMV_OK; /* without memory for a sample the choice stays */
+    static const char *const names[] = {"ilu0", "jacobi", "ilut", "amg"};
+    enum { COUNT = sizeof names / sizeof *names };
+    const struct sample_source source = {.a = a, .options = options, .type = options->type};
+    struct precond_estimate list[COUNT];
+    char words[PRECOND_SENTENCE];
+    for (int i = 0; i < COUNT; i++)
+        list[i] = (struct precond_estimate){names[i],
+                                            precond_cost(false, PRECOND_FOR_UNSYMMETRIC, names[i], a->rows, a->nnz, 0)};
+    const spmv_status st = solver_sample_try(ctx, &source, &krylov_gmres, list, COUNT, words, sizeof words);
+    if (st != SPMV_OK) /* without memory for a sample the choice stays */
+        return st == SPMV_CANCELLED ? st : SPMV_OK;
+    const struct precond_estimate *const best = least_of(list, COUNT, NULL);
+    if (best == NULL)
+        return SPMV_OK;
+    const struct precond_estimate *const next = least_of(list, COUNT, best->name);
+    choice->name = best->name;
+    choice->sampled[0] = *best;
+    choice->rival = next != NULL ? next->name : strcmp(best->name, "ilut") != 0 ? "ilut" : NULL;
+    if (next != NULL)
+        choice->sampled[1] = *next;
+    snprintf(choice->why, sizeof choice->why, "%s", words);
+    return SPMV_OK;
 }
 
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
@@ -238,21 +229,24 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
 {
     spmv_status st = SPMV_OK;
     struct precond_choice choice;
-    if (purpose == PRECOND_FOR_UNSYMMETRIC && real)
+    const bool general = purpose == PRECOND_FOR_UNSYMMETRIC;
+    const bool sampled = general && !context_on_device(ctx) && a->rows >= PRECOND_SAMPLED_ROWS;
+    if (general && real && !sampled)
         TRY(precond_choose_unsymmetric(ctx, a, options, &choice));
     else
         TRY(precond_choose(ctx, purpose, NULL, &choice));
-    if (purpose == PRECOND_FOR_UNSYMMETRIC && real && is_to_be_sampled(ctx, a, &choice))
+    if (sampled)
         TRY(choose_by_sample(ctx, a, options, &choice));
     do {
         context_pace(ctx, precond_choice_work(&choice, a));
-        st = purpose == PRECOND_FOR_UNSYMMETRIC ? solver_make_unsymmetric(ctx, choice.name, a, options, made)
-                                                : spmv_preconditioner_create(ctx, choice.name, a, options, made);
+        st = general ? solver_make_unsymmetric(ctx, choice.name, a, options, made)
+                     : spmv_preconditioner_create(ctx, choice.name, a, options, made);
         context_pace(ctx, 0);
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK) {
         snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
         (*made)->rival = precond_choice_rival(&choice);
+        memcpy((*made)->sampled, choice.sampled, sizeof choice.sampled);
         (*made)->spare = context_on_device(ctx) ? choice.spare : NULL;
         ctx->error[0] = '\0'; /* those before are no failure */
     }

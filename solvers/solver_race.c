@@ -140,12 +140,6 @@ static const double LOADING = 9000, LAUNCHES = 35;
  * of jacobi. */
 static const double MARGIN = 1.3, IC0_SHARE = 0.35;
 
-/* The solver that takes this preconditioner, where `first` begins. */
-static const struct krylov_solver *solver_with(const struct krylov_solver *first, const char *name)
-{
-    return first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first;
-}
-
 static bool is_named(const char *name, const char *other)
 {
     return name != NULL && strcmp(name, other) == 0;
@@ -154,10 +148,10 @@ static bool is_named(const char *name, const char *other)
 /* Whether there is a preconditioner of this name for the solver, also on ranks. */
 static bool exists(const spmv_solver *s, const struct krylov_solver *solver, const char *name)
 {
-    return s->ranks == NULL || s->ranks->has(s->ranks->self, solver_purpose(solver_with(solver, name)), name);
+    return s->ranks == NULL || s->ranks->has(s->ranks->self, solver_purpose(solver_with_precond(solver, name)), name);
 }
 
-/* What follows jacobi under minres, after conjugate gradients: a factor of A, or on a GPU of its inverse. */
+/* What follows jacobi or none under minres, after conjugate gradients: a factor of A, or on a GPU of its inverse. */
 static const char *factor_of_indefinite(const spmv_solver *s)
 {
     return context_on_device(s->ctx) ? "fsai" : "ic0";
@@ -165,8 +159,8 @@ static const char *factor_of_indefinite(const spmv_solver *s)
 
 static bool takes_factor(const spmv_solver *s, const spmv_preconditioner *precond)
 {
-    return s->solver == &krylov_cg && precond_inverse_diagonal(precond) != NULL &&
-           exists(s, &krylov_minres, factor_of_indefinite(s));
+    const bool simple = precond_inverse_diagonal(precond) != NULL || precond_is_identity(precond);
+    return s->solver == &krylov_cg && simple && exists(s, &krylov_minres, factor_of_indefinite(s));
 }
 
 /* What runs against this solver with this preconditioner; NULL: nothing. */
@@ -191,7 +185,10 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
     struct precond_cost cost = precond_cost(gpu, solver_purpose(first), name, sizes.rows, sizes.nnz,
                                             precond_has_nodes(s->precond) ? PRECOND_NODES : 0);
     const double expected = precond_expected(s->precond);
-    if (cost.setup == 0 && expected > 0 && first != &krylov_minres)
+    const struct precond_estimate *const sampled = precond_sampled(s->precond, name);
+    if (sampled != NULL)
+        cost = sampled->cost;
+    else if (cost.setup == 0 && expected > 0 && first != &krylov_minres)
         cost.steps = MARGIN * expected;
     else if (strcmp(name, "ic0") == 0 && expected > 0)
         cost.steps = IC0_SHARE * MARGIN * expected;
@@ -204,7 +201,7 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
         cost.step += LAUNCHES;
     cost.step *= c->columns;
     return (struct runner){
-        .name = name, .solver = solver_with(first, name), .precond = precond, .cost = cost, .left = INFINITY};
+        .name = name, .solver = solver_with_precond(first, name), .precond = precond, .cost = cost, .left = INFINITY};
 }
 
 /* As many iterations as this work is, at least some. */
@@ -396,6 +393,10 @@ static int64_t most_work(const spmv_solver *s, const struct runner *first, const
     const int64_t work = precond_factor_work(&sizes) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
     if (strcmp(rival->name, "cholesky") == 0)
         return as_much;
+    if (precond_sampled(s->precond, first->name) != NULL)
+        return isfinite(first->left)
+                   ? precond_work_of(solver_purpose(first->solver), rival->name, sizes.rows, sizes.nnz, most)
+                   : 0;
     if (follows_multigrid(first, rival))
         return max_i64(work, as_much);
     if (first->solver == &krylov_minres && strcmp(first->name, "none") == 0)
@@ -433,6 +434,97 @@ static spmv_status run_to_the_end(struct chain *c, struct runner *r)
     return st;
 }
 
+/* ------------------------------------------------------------- a sample */
+
+enum {
+    BEFORE_SAMPLE = 60,
+    WORTH_A_SAMPLE = 100, /* steps that are left: a sample costs about as much */
+    BEYOND_SAMPLE = 10,
+    CANDIDATES = 5,
+    MINRES_ROWS = 1000 /* minres mostly takes hundreds of steps: from so many rows on a sample costs a part of them */
+};
+
+/* So much less must another one take: it begins anew. */
+static const double SAMPLE_LEAD = 1.1;
+
+static bool may_sample(const spmv_solver *s, int64_t least_rows)
+{
+    spmv_plan_info info;
+    return !context_on_device(s->ctx) && s->ranks == NULL && s->a.rows >= least_rows &&
+           solver_may_follow(s, SPMV_ERROR_ITERATIONS) && spmv_plan_describe(s->plan, &info, sizeof info) == SPMV_OK &&
+           !type_is_complex(info.type);
+}
+
+bool solver_may_sample(const spmv_solver *s)
+{
+    return may_sample(s, PRECOND_SAMPLED_ROWS);
+}
+
+/* Laplacians with equal diagonal entries: the rows along a side tell how many iterations none takes. */
+static bool iterations_are_known(const spmv_solver *s, const struct runner *first)
+{
+    return is_named(first->name, "none") && precond_expected(s->precond) > 0;
+}
+
+/* The candidates, the first one first, and their costs. Steps: what a sample tells. */
+static int list_candidates(const struct chain *c, const struct runner *first, struct precond_estimate *list)
+{
+    static const char *const for_cg[] = {"ic0", "fsai", "amg", "cholesky"};
+    static const char *const for_minres[] = {"ic0", "fsai", "ilut", "ilu0"};
+    const char *const *const names = first->solver == &krylov_cg ? for_cg : for_minres;
+    int count = 0;
+    list[count++] = (struct precond_estimate){first->name, first->cost};
+    for (int i = 0; i < CANDIDATES - 1; i++)
+        if (strcmp(names[i], "cholesky") != 0 || is_named(precond_spare(c->s->precond), "cholesky"))
+            list[count++] =
+                (struct precond_estimate){names[i], runner_of(c, first->solver, names[i], &c->s->rival).cost};
+    return count;
+}
+
+static spmv_status try_candidates(const struct chain *c, const struct runner *first, struct precond_estimate *list,
+                                  int count, char *words, size_t size)
+{
+    spmv_plan_info info;
+    const spmv_status st = spmv_plan_describe(c->plan, &info, sizeof info);
+    const struct sample_source source = {
+        .a = solver_matrix(c->s), .options = &c->s->precond_options, .type = info.type, .rtol = c->s->options.rtol};
+    return st == SPMV_OK ? solver_sample_try(c->s->ctx, &source, first->solver, list, count, words, size) : st;
+}
+
+/* Adds to the verdict what the sample has told. */
+static void tell_sample(spmv_solver *s, const char *words, const struct runner *first, const struct runner *rival)
+{
+    if (!s->settled)
+        return;
+    snprintf(s->why_verdict, sizeof s->why_verdict, "found while solving: %s; with %s it took %lld", words, s->verdict,
+             (long long)(is_named(s->verdict, first->name) ? first : rival)->iterations);
+    snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
+}
+
+/* The candidate that takes least, but for the first. */
+static struct precond_estimate *best_of(struct precond_estimate *list, int count)
+{
+    struct precond_estimate *best = NULL;
+    for (int i = 1; i < count; i++)
+        if (isfinite(list[i].cost.steps) &&
+            (best == NULL || precond_cost_of_all(&list[i].cost) < precond_cost_of_all(&best->cost)))
+            best = &list[i];
+    return best;
+}
+
+/* Balls whose rim is fixed all around may tell of up to twice as many iterations as the whole takes (solver_sample.c).
+ * The first one's own residuals show that; the others, but multigrid, which does not depend on the size, are corrected
+ * by the same factor. Then the steps of the first are those that are left. */
+static void correct_by_residuals(struct precond_estimate *list, int count, const struct runner *first)
+{
+    const double ran = (double)first->iterations, sampled = list[0].cost.steps;
+    const double steps = fmin(sampled, fmax(sampled / 2, ran + first->left / first->cost.step));
+    for (int i = 1; i < count && isfinite(sampled); i++)
+        if (!is_named(list[i].name, "amg") && !is_named(list[i].name, "cholesky"))
+            list[i].cost.steps *= steps / sampled;
+    list[0].cost.steps = fmax(1, steps - ran);
+}
+
 /* ------------------------------------------------------------- by residuals */
 
 /* Whether the first one has failed, before it was judged. */
@@ -460,10 +552,11 @@ static spmv_status hand_over(struct chain *c, struct runner *first, struct runne
 
 /* minres, which would begin anew, is not stopped for a rival that cannot be made. */
 struct attempt {
-    spmv_solver *s;
-    struct runner *first;
-    const struct runner *rival;
-    spmv_status status; /* of making the rival */
+    struct chain *c;
+    struct runner *first, *rival;
+    spmv_status status;               /* of making the rival */
+    struct judge later;               /* its limits, if a sample does not tell of a better one */
+    char words[PRECOND_SENTENCE / 2]; /* what the sample tells */
 };
 
 static bool makes_rival(struct judge *judge)
@@ -471,24 +564,54 @@ static bool makes_rival(struct judge *judge)
     struct attempt *const a = judge->race;
     a->first->left = judge->left * a->first->cost.step;
     a->first->spent = (double)judge->least * a->first->cost.step;
-    a->status = make_rival(a->s, a->first, a->rival);
+    a->status = make_rival(a->c->s, a->first, a->rival);
     if (a->status == SPMV_OK || a->status == SPMV_CANCELLED)
         return true;
     judge->least *= 2; /* then the rival may take more work */
     if (judge->least >= SOLVER_SHARE) {
-        solver_judge_share(a->s, judge);
+        solver_judge_share(a->c->s, judge);
         judge->allows = NULL;
     }
     return false;
 }
 
-/* On a GPU, where set-ups take milliseconds: what has been ahead of the first one in no way makes room for a third
- * one. */
-static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival)
+/* Makes the best candidate by a sample, if it is better than to go on; else the residuals tell later. */
+static bool samples_rival(struct judge *judge)
+{
+    struct attempt *const a = judge->race;
+    struct runner *const first = a->first;
+    struct precond_estimate list[CANDIDATES], *best = NULL;
+    spmv_preconditioner *const m = *first->precond;
+    judge->least = a->later.least;
+    judge->most = a->later.most;
+    judge->allows = makes_rival;
+    const int count = list_candidates(a->c, first, list);
+    a->status = try_candidates(a->c, first, list, count, a->words, sizeof a->words);
+    if (a->status != SPMV_OK)
+        return a->status == SPMV_CANCELLED;
+    first->left = precond_cost_of_all(&list[0].cost); /* residuals often fall at first, and then stay level */
+    while ((best = best_of(list, count)) != NULL && precond_cost_of_all(&best->cost) * SAMPLE_LEAD <= first->left) {
+        m->sampled[0] = list[0];
+        m->sampled[1] = *best;
+        replace_rival(a->c, first, a->rival, best->name);
+        a->status = make_rival(a->c->s, first, a->rival);
+        if (a->status == SPMV_OK || a->status == SPMV_CANCELLED)
+            return true;
+        best->cost.steps = INFINITY;
+    }
+    return false;
+}
+
+/* On a GPU, where set-ups take milliseconds: what is not ahead of the first one makes room for a third one, once as much
+ * work has been done as making that takes, or it has failed, and if the third one is expected to end before both. */
+static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival, bool failed)
 {
     const char *const third = precond_spare(c->s->precond);
-    return context_on_device(c->s->ctx) && third != NULL && !is_named(third, rival->name) &&
-           exists(c->s, first->solver, third) && !(rival->left < first->left);
+    if (!context_on_device(c->s->ctx) || third == NULL || is_named(third, rival->name) ||
+        !exists(c->s, first->solver, third) || rival->left < first->left)
+        return false;
+    const struct precond_cost cost = runner_of(c, first->solver, third, rival->precond).cost;
+    return (failed || first->spent + rival->spent >= cost.setup) && precond_cost_of_all(&cost) < first->left;
 }
 
 /* They take turns, the rival first, with so much work. */
@@ -505,7 +628,8 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
         /* no progress so far does not mean that there will be none */
         const double most = fmin(other->left, 4 * (now->spent + other->spent));
         st = turn(c, now, work, most, &stopped);
-        if (i == 1 && now == rival && (stopped || has_failed(c, now, st)) && gives_way(c, first, rival)) {
+        const bool failed = has_failed(c, now, st);
+        if (now == rival && (stopped || failed) && gives_way(c, first, rival, failed)) {
             spmv_preconditioner_destroy(s->rival);
             s->rival = NULL;
             replace_rival(c, first, rival, precond_spare(s->precond));
@@ -516,9 +640,11 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
                 return st;
             }
             rival->spent = rival->cost.setup;
+            work = fmax(work, rival->cost.setup);
             now = first;
             other = rival;
             stopped = true;
+            i = 0;
         } else {
             work *= 2;
         }
@@ -538,10 +664,17 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
     return st;
 }
 
-static spmv_status race_by_residuals(struct chain *c, struct runner *first, struct runner *rival)
+/* gmres on a host is judged after this part of what is expected, and at least so many steps, since its iterations vary
+ * much. Its residuals fall faster later: it goes on if no more than this many times the work of the rival is left. */
+static const double GENERAL_SHARE = 0.25, GENERAL_MOST = 2;
+enum { GENERAL_LEAST = 10 };
+
+/* samples: whether minres may try a sample. */
+static spmv_status race_by_residuals(struct chain *c, struct runner *first, struct runner *rival, bool samples)
 {
     spmv_solver *const s = c->s;
     const spmv_csr sizes = solver_sizes(s);
+    const bool general = !first->solver->symmetric && !context_on_device(s->ctx);
     bool stopped = false;
     first->spent = first->cost.setup;
     /* what is expected to end soon, or before the other one, is not stopped before */
@@ -549,13 +682,19 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     const double expected = first->cost.setup == 0            ? precond_cost_of_all(&first->cost)
                             : strcmp(first->name, "ic0") == 0 ? 0 /* its iterations cannot be told */
                                                               : precond_cost_of_all(&rival->cost);
-    const double work = fmax(least, fmin(expected, 3 * least));
+    const double work = general ? fmax(GENERAL_LEAST, GENERAL_SHARE * first->cost.steps) * first->cost.step
+                                : fmax(least, fmin(expected, 3 * least));
     /* of the rival, which nobody has seen run */
-    const double most = fmax(precond_cost_of_all(&rival->cost), first->cost.setup);
-    struct attempt attempt = {.s = s, .first = first, .rival = rival};
+    const double most = fmax(precond_cost_of_all(&rival->cost), first->cost.setup) * (general ? GENERAL_MOST : 1);
+    struct attempt attempt = {.c = c, .first = first, .rival = rival};
     struct judge judge = judge_for(c, first, work, most);
-    judge.allows = first->solver == &krylov_minres && !context_on_device(s->ctx) ? makes_rival : NULL;
-    judge.race = &attempt;
+    if (first->solver == &krylov_minres && !context_on_device(s->ctx)) {
+        attempt.later = judge;
+        if (samples)
+            judge = judge_for(c, first, BEFORE_SAMPLE * first->cost.step, WORTH_A_SAMPLE * first->cost.step);
+        judge.allows = samples ? samples_rival : makes_rival;
+        judge.race = &attempt;
+    }
     spmv_status st = take_turn(c, first, &judge, &stopped);
     if (attempt.status != SPMV_OK && attempt.status != SPMV_CANCELLED) { /* there is no other one */
         s->settled = true;
@@ -585,7 +724,12 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
         return run_to_the_end(c, first);
     }
     rival->spent = rival->cost.setup;
-    return alternate(c, first, rival, first->spent);
+    if (attempt.words[0] == '\0')
+        return alternate(c, first, rival, first->spent);
+    st = alternate(c, first, rival, fmax(first->spent, rival->cost.steps * rival->cost.step));
+    if (st == SPMV_OK)
+        tell_sample(s, attempt.words, first, rival);
+    return st;
 }
 
 /* ------------------------------------------------------------- by a sample */
@@ -593,114 +737,10 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
 /* Conjugate gradients on the host that begin with jacobi or none. What does not end soon is tried on a sample of
  * the matrix (solver_sample.c), with each candidate that could take less than the best one so far. The best one goes
  * on; the first, where it was stopped. If it takes several times what the sample predicts, both take turns. */
-enum {
-    BEFORE_SAMPLE = 60,
-    WORTH_A_SAMPLE = 100, /* steps that are left: a sample costs about as much */
-    BEYOND_SAMPLE = 10,
-    SAMPLE_MOST = 1000,
-    SAMPLE_FEWEST = 10,
-    CANDIDATES = 5
-};
-
-/* ic0 visits the pairs of entries of a row: so much more for each entry of a row. */
-static const double IC0_ENTRIES = 1;
-
-/* So much less must another one take: it begins anew. */
-static const double SAMPLE_LEAD = 1.1;
-
-struct candidate {
-    const char *name;
-    struct precond_cost cost; /* steps: of the sample, or known */
-};
-
-bool solver_may_sample(const spmv_solver *s)
-{
-    spmv_plan_info info;
-    return !context_on_device(s->ctx) && s->ranks == NULL && s->a.rows >= PRECOND_SAMPLED_ROWS &&
-           solver_may_follow(s, SPMV_ERROR_ITERATIONS) && spmv_plan_describe(s->plan, &info, sizeof info) == SPMV_OK &&
-           !type_is_complex(info.type);
-}
-
-/* Laplacians with equal diagonal entries: the rows along a side tell how many iterations none takes. */
-static bool iterations_are_known(const spmv_solver *s, const struct runner *first)
-{
-    return is_named(first->name, "none") && precond_expected(s->precond) > 0;
-}
-
-/* The candidates, the first one first, and their costs. */
-static int list_candidates(const struct chain *c, const struct runner *first, struct candidate *list)
-{
-    static const char *const names[] = {"ic0", "fsai", "amg", "cholesky"};
-    int count = 0;
-    list[count++] = (struct candidate){first->name, first->cost};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], "cholesky") != 0 || is_named(precond_spare(c->s->precond), "cholesky"))
-            list[count++] = (struct candidate){names[i], runner_of(c, first->solver, names[i], &c->s->rival).cost};
-    list[1].cost.setup += IC0_ENTRIES * (double)c->s->a.nnz / (double)c->s->a.rows;
-    return count;
-}
-
-/* Sets the steps of the candidates; INFINITY of those that cannot be the best. words: what was found. */
-static spmv_status try_candidates(const struct chain *c, struct candidate *list, int count, char *words, size_t size)
-{
-    spmv_status st = SPMV_OK;
-    struct sample *sample = NULL;
-    double best = INFINITY;
-    bool any = false;
-    spmv_plan_info info;
-    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
-    TRY(solver_sample_open(c->s->ctx, solver_matrix(c->s), &c->s->precond_options, info.type, c->s->options.rtol,
-                           &sample));
-    size_t used =
-        (size_t)snprintf(words, size, "a sample of %lld rows predicts", (long long)solver_sample_rows(sample));
-    for (int i = 0; i < count; i++) {
-        struct precond_cost *const cost = &list[i].cost;
-        if (strcmp(list[i].name, "cholesky") == 0) /* it takes what its factor takes */
-            continue;
-        const double most = fmin(SAMPLE_MOST, (best - cost->setup) / cost->step);
-        struct sample_estimate estimate = {.steps = INFINITY};
-        if (most >= SAMPLE_FEWEST)
-            TRY(solver_sample_try(sample, &krylov_cg, list[i].name, (int64_t)most, &estimate));
-        cost->steps = estimate.steps;
-        if (isfinite(cost->steps) && used < size)
-            used += (size_t)snprintf(words + used, size - used, "%s about %.2g iterations with %s", any ? "," : "",
-                                     cost->steps, list[i].name);
-        any = any || isfinite(cost->steps);
-        best = fmin(best, precond_cost_of_all(cost));
-    }
-done:
-    solver_sample_close(sample);
-    return st;
-}
-
-/* The candidate that takes least, but for the first. */
-static struct candidate *best_of(struct candidate *list, int count)
-{
-    struct candidate *best = NULL;
-    for (int i = 1; i < count; i++)
-        if (isfinite(list[i].cost.steps) &&
-            (best == NULL || precond_cost_of_all(&list[i].cost) < precond_cost_of_all(&best->cost)))
-            best = &list[i];
-    return best;
-}
-
-/* Balls whose rim is fixed all around may tell of up to twice as many iterations as the whole takes (solver_sample.c).
- * The first one's own residuals show that; the others, but multigrid, which does not depend on the size, are corrected
- * by the same factor. Then the steps of the first are those that are left. */
-static void correct_by_residuals(struct candidate *list, int count, const struct runner *first)
-{
-    const double ran = (double)first->iterations, sampled = list[0].cost.steps;
-    const double steps = fmin(sampled, fmax(sampled / 2, ran + first->left / first->cost.step));
-    for (int i = 1; i < count && isfinite(sampled); i++)
-        if (!is_named(list[i].name, "amg") && !is_named(list[i].name, "cholesky"))
-            list[i].cost.steps *= steps / sampled;
-    list[0].cost.steps = fmax(1, steps - ran);
-}
-
 static spmv_status race_by_sample(struct chain *c, struct runner *first, struct runner *rival)
 {
     spmv_solver *const s = c->s;
-    struct candidate list[CANDIDATES], *best = NULL;
+    struct precond_estimate list[CANDIDATES], *best = NULL;
     const double before = BEFORE_SAMPLE * first->cost.step, worth = WORTH_A_SAMPLE * first->cost.step;
     char words[PRECOND_SENTENCE / 2];
     bool stopped = false;
@@ -711,7 +751,7 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
             return stopped ? solver_fail_limit(c) : st;
     }
     const int count = list_candidates(c, first, list);
-    st = try_candidates(c, list, count, words, sizeof words);
+    st = try_candidates(c, first, list, count, words, sizeof words);
     if (st != SPMV_OK) /* there is no memory for a sample */
         return st == SPMV_CANCELLED ? st : run_to_the_end(c, first);
     correct_by_residuals(list, count, first);
@@ -734,7 +774,7 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
         const bool known = best != NULL;
         if (known)
             best->cost.steps = INFINITY;
-        const struct candidate *const next = best_of(list, count);
+        const struct precond_estimate *const next = best_of(list, count);
         /* a complete factor may take so much, without its order and its solves */
         const double besides = precond_cost_of_all(&rival->cost) - precond_rival_setup(s->precond);
         first->left = fmax(1, fmin(of_first, next != NULL ? precond_cost_of_all(&next->cost) : INFINITY) - besides);
@@ -758,42 +798,67 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
     if (st == SPMV_OK)
         settle(s, first, rival);
 told:
-    if (st == SPMV_OK && s->settled) {
-        snprintf(s->why_verdict, sizeof s->why_verdict, "found while solving: %s; with %s it took %lld", words,
-                 s->verdict, (long long)(is_named(s->verdict, first->name) ? first : rival)->iterations);
-        snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
-    }
+    if (st == SPMV_OK)
+        tell_sample(s, words, first, rival);
     return st;
 }
 
 /* ------------------------------------------------------------- indefinite matrices */
 
-/* minres after conjugate gradients: it mostly takes hundreds of steps, of which ic0 saves half or more, and loses in
- * each turn what it has learned. So ic0 begins, and the turn of jacobi was that of conjugate gradients. Its rival is
- * gmres with ilut. */
+/* minres after conjugate gradients: the turn of jacobi was that of conjugate gradients. */
 static bool is_indefinite(const struct runner *first, const struct runner *rival)
 {
     return first->solver == &krylov_minres && !is_named(rival->name, "ilut");
 }
 
+/* gmres with ilut, as the rival of minres after conjugate gradients. What a sample tells of its set-up counts, but not
+ * few iterations: on a ball of less than a wavelength A is mostly definite. */
+static void take_factor_as_rival(const struct chain *c, const struct runner *first, struct runner *rival,
+                                 const struct precond_cost *sampled)
+{
+    replace_rival(c, first, rival, "ilut");
+    if (sampled != NULL && isfinite(sampled->steps))
+        rival->cost = (struct precond_cost){sampled->setup, sampled->step, fmax(sampled->steps, rival->cost.steps)};
+}
+
+/* What is best with a sample begins: jacobi, ic0 or fsai. Without a sample it is ic0, on a GPU fsai: minres mostly takes
+ * hundreds of steps, of which these save half or more, and loses in each turn what it has learned. */
 static spmv_status race_of_indefinite(struct chain *c, struct runner *first, struct runner *rival)
 {
+    enum { FACTOR = 3 }; /* the place of ilut among the candidates */
     spmv_solver *const s = c->s;
-    spmv_status st = make_rival(s, first, rival);
+    struct precond_estimate list[CANDIDATES];
+    char words[PRECOND_SENTENCE / 2];
+    spmv_status st = SPMV_OK;
+    bool sampled = false;
+    list_candidates(c, first, list);
+    snprintf(words, sizeof words, "minres would take hundreds of iterations with jacobi, of which %s mostly saves half",
+             rival->name);
+    if (may_sample(s, MINRES_ROWS)) {
+        st = try_candidates(c, first, list, FACTOR + 1, words, sizeof words);
+        sampled = st == SPMV_OK;
+    }
     if (st == SPMV_CANCELLED)
         return st;
-    if (st != SPMV_OK) {
-        s->settled = true;
-        return run_to_the_end(c, first);
+    const struct precond_cost *const of_factor = sampled ? &list[FACTOR].cost : NULL;
+    const struct precond_estimate *const best = sampled ? best_of(list, FACTOR) : NULL;
+    bool goes_on = sampled && (best == NULL || precond_cost_of_all(&list[0].cost) <= precond_cost_of_all(&best->cost));
+    if (!goes_on) {
+        if (best != NULL)
+            replace_rival(c, first, rival, best->name);
+        st = make_rival(s, first, rival);
+        if (st == SPMV_CANCELLED)
+            return st;
+        goes_on = st != SPMV_OK;
     }
-    settle(s, rival, first);
-    snprintf(s->why_verdict, sizeof s->why_verdict,
-             "A is indefinite, so minres would take hundreds of iterations with jacobi, of which %s mostly saves half",
-             rival->name);
-    snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
-    *first = runner_of(c, &krylov_minres, factor_of_indefinite(s), &s->precond);
-    replace_rival(c, first, rival, "ilut");
-    return race_by_residuals(c, first, rival);
+    if (!goes_on) {
+        settle(s, rival, first);
+        *first = runner_of(c, &krylov_minres, precond_name(s->precond), &s->precond);
+    }
+    snprintf(s->precond->why, sizeof s->precond->why, "A is indefinite: %s", words);
+    snprintf(s->why_verdict, sizeof s->why_verdict, "%s", s->precond->why);
+    take_factor_as_rival(c, first, rival, of_factor);
+    return race_by_residuals(c, first, rival, false);
 }
 
 /* ------------------------------------------------------------- the choice between them */
@@ -812,7 +877,8 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
         st = keep_state(c, &rival);
     const bool room = st == SPMV_OK;
     if (room)
-        st = by_sample ? race_by_sample(c, &first, &rival) : race_by_residuals(c, &first, &rival);
+        st = by_sample ? race_by_sample(c, &first, &rival)
+                       : race_by_residuals(c, &first, &rival, may_sample(s, MINRES_ROWS));
     drop_state(c, &first);
     drop_state(c, &rival);
     return room ? st : solver_run_share(c, first.solver, *first.precond);

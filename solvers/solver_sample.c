@@ -10,7 +10,8 @@
  * preconditioner: multigrid's stays, that of others grows with the diameter, or its square. Two more such steps lead to
  * the whole. Unknowns beyond a ball are taken as fixed, all around; a domain is mostly fixed at a part of its boundary,
  * which doubles the longest wave of its errors, and with it the iterations that grow, but for multigrid, which reduces
- * long waves as well.
+ * long waves as well. Those of gmres are not doubled: they vary by a factor of three, the residuals of the solve tell
+ * more, and soon.
  *
  * All is counted, nothing is timed: the same for any number of threads.
  *
@@ -19,6 +20,7 @@
 
 #include <math.h>
 #include <spmv/primitives.h>
+#include <stdio.h>
 
 #include "formats/matrix_internal.h"
 
@@ -28,6 +30,14 @@ enum { PART = 64, LARGER_PART = 16, ROWS = 1024, BALLS = 2 };
 /* The rows of the ball within the ball; iterations that grow are doubled, see above; by less than this they do not. */
 enum { INNER_PART = 4, HALF_WAVES = 2 };
 static const double GROWS = 1.1;
+
+/* A candidate may take so many iterations on a ball; what cannot take so many is not tried. Work that is counted is at
+ * least this share of the usual one. ilut solves a ball nearly exactly, but not the whole: it takes so many at least. */
+enum { MOST = 1000, MOST_OF_GMRES = 300, FEWEST = 8, ILUT_FEWEST = 8 };
+static const double LEAST_SHARE = 0.5;
+
+/* With gmres, what takes up to so many times as much may be the rival. */
+static const double SLACK = 2;
 
 /* A ball: a matrix of its own. */
 struct ball {
@@ -44,7 +54,8 @@ struct sample {
     spmv_preconditioner_options options;
     spmv_type type; /* of vectors */
     double rtol;
-    int64_t rows; /* of the whole */
+    const spmv_csr *source; /* the whole */
+    int64_t rows;           /* of it */
     struct ball outer, inner;
 };
 
@@ -56,18 +67,10 @@ static void close_ball(spmv_context *ctx, struct ball *ball)
     context_take_back(ctx, ball->x);
 }
 
-void solver_sample_close(struct sample *sample)
+static void close_sample(struct sample *sample)
 {
-    if (sample == NULL)
-        return;
     close_ball(sample->ctx, &sample->outer);
     close_ball(sample->ctx, &sample->inner);
-    host_free(sample);
-}
-
-int64_t solver_sample_rows(const struct sample *sample)
-{
-    return sample->outer.a.rows;
 }
 
 /* Appends rows to the order up to `end`, as a search from `seed` reaches them; where it ends, another one begins.
@@ -155,17 +158,15 @@ done:
     return st;
 }
 
-spmv_status solver_sample_open(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
-                               spmv_type type, double rtol, struct sample **made)
+static spmv_status open_sample(spmv_context *ctx, const struct sample_source *source, struct sample *sample)
 {
     spmv_status st = SPMV_OK;
+    const spmv_csr *const a = source->a;
     const int64_t rows = max_i64(ceil_divide(a->rows, PART), min_i64(ROWS, ceil_divide(a->rows, LARGER_PART)));
-    struct sample *sample = NULL;
     int32_t *order = NULL, *place = NULL;
-    *made = NULL;
-    TRY(host_alloc(ctx, sizeof *sample, "a sample", (void **)&sample));
-    *sample = (struct sample){.ctx = ctx, .options = *options, .type = type, .rows = a->rows};
-    sample->options.type = type;
+    *sample =
+        (struct sample){.ctx = ctx, .options = *source->options, .type = source->type, .source = a, .rows = a->rows};
+    sample->options.type = source->type;
     sample->options.plan = NULL;
     sample->options.update_values = 0;
     sample->options.near_null = NULL;
@@ -173,18 +174,15 @@ spmv_status solver_sample_open(spmv_context *ctx, const spmv_csr *a, const spmv_
     sample->options.coordinates = NULL;
     sample->options.nodes = sample->options.dimensions = 0;
     /* a tolerance that each type reaches */
-    sample->rtol = fmax(rtol > 0 ? rtol : 1e-8, 64 * real_limits_of(type).roundoff);
+    sample->rtol = fmax(source->rtol > 0 ? source->rtol : 1e-8, 64 * real_limits_of(source->type).roundoff);
     TRY(host_alloc(ctx, rows * (int64_t)sizeof *order, "a sample", (void **)&order));
     TRY(host_alloc(ctx, a->rows * (int64_t)sizeof *place, "a sample", (void **)&place));
     TRY(cut(sample, a, rows, order, place, &sample->outer));
     TRY(cut(sample, a, ceil_divide(rows, INNER_PART), order, place, &sample->inner));
     TRY(open_ball(sample, &sample->outer));
     TRY(open_ball(sample, &sample->inner));
-    *made = sample;
-    sample = NULL;
 done:
     host_free_all(order, place);
-    solver_sample_close(sample);
     return st;
 }
 
@@ -228,27 +226,91 @@ static double work_of(const struct ball *ball, int64_t work)
     return (double)work / (double)(ball->a.rows + ball->a.nnz);
 }
 
-spmv_status solver_sample_try(struct sample *sample, const struct krylov_solver *solver, const char *name, int64_t most,
-                              struct sample_estimate *estimate)
+/* A factor has at most `fill` times the entries of A, so half of that in each triangle; each entry of the lower one
+ * takes a row of the upper one. */
+static double most_work(const struct sample *sample, const struct ball *ball)
+{
+    enum { USUAL_FILL = 10 };
+    const double fill = sample->options.fill > 0 ? sample->options.fill : USUAL_FILL;
+    return 0.5 * fill * fill * (double)ball->a.nnz / (double)ball->a.rows;
+}
+
+/* From the inner to the outer ball the iterations, and the fill-in of ilut, grow by a factor; that goes on to the
+ * whole. */
+static double whole_of(const struct sample *sample, double of_inner, double of_outer, double share)
+{
+    const double times = log(BALLS * (double)sample->rows / (double)sample->outer.a.rows) / log(INNER_PART);
+    return of_outer * pow(fmax(1, of_outer / of_inner), share * times);
+}
+
+static double steps_of(const struct sample *sample, const struct krylov_solver *solver, const char *name,
+                       int64_t of_inner, int64_t of_outer)
+{
+    if (strcmp(name, "amg") == 0) /* grow with the levels at most */
+        return whole_of(sample, (double)of_inner, (double)of_outer, 0.5);
+    const double steps = whole_of(sample, (double)of_inner, (double)of_outer, 1);
+    const bool doubles = solver != &krylov_gmres && (double)of_outer > GROWS * (double)of_inner;
+    return fmax(strcmp(name, "ilut") == 0 ? ILUT_FEWEST : 1, doubles ? HALF_WAVES * steps : steps);
+}
+
+/* Candidates whose set-up counts its work: that of the whole, for each entry and row. */
+static double work_of_whole(const struct sample *sample, const char *name, int64_t of_inner, int64_t of_outer)
+{
+    const double inner = work_of(&sample->inner, of_inner), outer = work_of(&sample->outer, of_outer);
+    return strcmp(name, "ilut") == 0 ? fmin(whole_of(sample, inner, outer, 1), most_work(sample, &sample->outer))
+                                     : outer;
+}
+
+/* Tries one; its steps become INFINITY if it cannot be made, or takes more than `best`. */
+static spmv_status try_one(const struct sample *sample, const struct krylov_solver *first, const char *name,
+                           double best, struct precond_cost *cost)
 {
     spmv_status st = SPMV_OK;
-    const struct ball *const outer = &sample->outer, *const inner = &sample->inner;
-    int64_t taken = 0, of_inner = 0, work = 0, work_of_inner = 0;
-    *estimate = (struct sample_estimate){.steps = INFINITY};
-    TRY(solve(sample, inner, solver, name, most, &of_inner, &work_of_inner));
-    if (of_inner > most)
+    const int64_t rows = sample->source->rows, nnz = sample->source->nnz;
+    const enum precond_for purpose = solver_purpose(first);
+    const struct krylov_solver *const solver = solver_with_precond(first, name);
+    const bool counted = precond_work_of(purpose, name, rows, nnz, 1) > 0;
+    const double least = counted ? LEAST_SHARE * cost->setup : cost->setup;
+    const int64_t most = (int64_t)fmin(first->symmetric ? MOST : MOST_OF_GMRES, (best - least) / cost->step);
+    int64_t inner = 0, outer = 0, work_inner = 0, work_outer = 0;
+    cost->steps = INFINITY;
+    if (most < FEWEST)
         return SPMV_OK;
-    TRY(solve(sample, outer, solver, name, most, &taken, &work));
-    if (taken > most)
+    TRY(solve(sample, &sample->inner, solver, name, most, &inner, &work_inner));
+    if (counted)
+        *cost = precond_cost_sampled(purpose, name, rows, nnz, work_of(&sample->inner, work_inner), INFINITY);
+    if (inner > most || (counted && LEAST_SHARE * cost->setup > best))
         return SPMV_OK;
-    const double times = log(BALLS * (double)sample->rows / (double)outer->a.rows) / log(INNER_PART);
-    const double growth = fmax(1, (double)taken / (double)of_inner);
-    const double of_work =
-        work > 0 && work_of_inner > 0 ? fmax(1, work_of(outer, work) / work_of(inner, work_of_inner)) : 1;
-    const bool multigrid = strcmp(name, "amg") == 0; /* its iterations grow with the levels at most */
-    const double waves = growth > GROWS && !multigrid ? HALF_WAVES : 1;
-    estimate->steps = (double)taken * pow(growth, multigrid ? 0.5 * times : times) * waves;
-    estimate->work = work_of(outer, work) * pow(of_work, 0.5 * times); /* fill-in has a limit */
+    TRY(solve(sample, &sample->outer, solver, name, most, &outer, &work_outer));
+    if (outer > most)
+        return SPMV_OK;
+    cost->steps = steps_of(sample, solver, name, inner, outer);
+    if (counted)
+        *cost = precond_cost_sampled(purpose, name, rows, nnz, work_of_whole(sample, name, work_inner, work_outer),
+                                     cost->steps);
 done:
+    return st;
+}
+
+spmv_status solver_sample_try(spmv_context *ctx, const struct sample_source *source, const struct krylov_solver *solver,
+                              struct precond_estimate *candidates, int count, char *words, size_t size)
+{
+    spmv_status st = SPMV_OK;
+    struct sample sample = {.ctx = ctx};
+    double best = INFINITY;
+    TRY(open_sample(ctx, source, &sample));
+    size_t used = (size_t)snprintf(words, size, "a sample of %lld rows predicts", (long long)sample.outer.a.rows);
+    for (int i = 0; i < count; i++) {
+        struct precond_estimate *const one = &candidates[i];
+        if (strcmp(one->name, "cholesky") == 0)
+            continue;
+        TRY(try_one(&sample, solver, one->name, solver->symmetric ? best : SLACK * best, &one->cost));
+        if (isfinite(one->cost.steps) && used < size)
+            used += (size_t)snprintf(words + used, size - used, "%s about %.2g iterations with %s",
+                                     isfinite(best) ? "," : "", one->cost.steps, one->name);
+        best = fmin(best, precond_cost_of_all(&one->cost));
+    }
+done:
+    close_sample(&sample);
     return st;
 }

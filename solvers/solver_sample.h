@@ -4,31 +4,26 @@
 #ifndef SOLVER_SAMPLE_H
 #define SOLVER_SAMPLE_H
 
+#include "solvers/precond/precond_costs.h"
 #include "solvers/solver_internal.h"
 
-struct sample;
-
-/* Takes the sample of a matrix in host memory, which is real.
- *
- *   options  of the preconditioners; those that belong to a row are left out
- *   type     of vectors
- *   rtol     of the solves; 0: the default */
-spmv_status solver_sample_open(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
-                               spmv_type type, double rtol, struct sample **sample);
-void solver_sample_close(struct sample *sample);
-
-/* What the whole is estimated to take. */
-struct sample_estimate {
-    double steps; /* iterations; INFINITY if `most` do not suffice, or the preconditioner cannot be made */
-    double work;  /* units of context_pace of making it, for each entry and row; 0 of those that count none */
+/* What a sample is taken of: a real matrix in host memory. */
+struct sample_source {
+    const spmv_csr *a;
+    const spmv_preconditioner_options *options; /* of the preconditioners; those that belong to a row are left out */
+    spmv_type type;                             /* of vectors */
+    double rtol;                                /* of the solves; 0: the default */
 };
 
-/* Solves with the sample by cg or gmres, in no more iterations than `most`. SPMV_CANCELLED: by the caller; no other
- * status is an error of A. */
-spmv_status solver_sample_try(struct sample *sample, const struct krylov_solver *solver, const char *name, int64_t most,
-                              struct sample_estimate *estimate);
-
-/* The rows of the sample. */
-int64_t solver_sample_rows(const struct sample *sample);
+/* Solves with a sample with each candidate, as long as it can still be the best one. Of those that can, it sets the
+ * steps, and the set-up where its work is counted; the steps of others become INFINITY. A complete factor is not
+ * tried: what it takes is known.
+ *
+ *   solver  what begins; factors of general matrices are for gmres
+ *   words   what was found, "a sample of ... rows predicts about ... iterations with ..., ..."
+ *
+ * SPMV_CANCELLED: by the caller; another status: there is no memory for a sample. */
+spmv_status solver_sample_try(spmv_context *ctx, const struct sample_source *source, const struct krylov_solver *solver,
+                              struct precond_estimate *candidates, int count, char *words, size_t size);
 
 #endif

@@ -125,14 +125,17 @@ double attempt_largest_error(const struct attempt *a);
 /* A sentence about options that are not possible on ranks; NULL: all are. */
 const char *job_refuse_ranks(const struct options *o);
 
+/* Whether a solve that ended so has told about the system, and may have an x. */
+bool attempt_is_verdict(spmv_status st);
+
 /* The options of the preconditioner. */
 void attempt_precond_options(const struct job *job, spmv_preconditioner_options *options);
 
 /* Together: solves, as spmv_solver_solve. */
-spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_result *result);
+spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_result *results);
 
-/* Together: the norm of a residual. */
-spmv_status job_norm_on_ranks(const struct job *job, const void *r, double *norm);
+/* Together: the norms of residuals. */
+spmv_status job_norms_on_ranks(const struct job *job, const void *r, double *norms);
 
 /* ---------------------------------------------------------------- solve_check.c */
 

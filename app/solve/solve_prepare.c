@@ -107,7 +107,7 @@ static spmv_status make_b(struct job *job)
     void *solution = NULL;
     const double began = monotonic_seconds();
     spmv_status st =
-        place_known_vector(job->place, job->type, job->in.view.rows * job->columns, job_is_random(job), &solution);
+        place_known_vectors(job->place, job->type, job->in.view.rows, job->columns, job_is_random(job), &solution);
     p->x = solution;
     if (st == SPMV_OK)
         st = product_run(p);

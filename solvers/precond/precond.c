@@ -821,6 +821,14 @@ double precond_expected(const spmv_preconditioner *m)
     return m->expected;
 }
 
+const struct precond_estimate *precond_sampled(const spmv_preconditioner *m, const char *name)
+{
+    for (int i = 0; i < PRECOND_ESTIMATES && name != NULL; i++)
+        if (m->sampled[i].name != NULL && strcmp(m->sampled[i].name, name) == 0)
+            return &m->sampled[i];
+    return NULL;
+}
+
 double precond_rival_setup(const spmv_preconditioner *m)
 {
     return m->rival_setup;

@@ -89,9 +89,8 @@ static const double LEAST_WIDTH = 0.35, USUAL_WIDTH = 1.5;
  * width. What it really takes is found before it is made. */
 static const double RIVAL_PRODUCTS = 2e9;
 
-/* Of a matrix that is not symmetric, no hierarchy is made for fewer rows, or on a CPU for fewer estimated
- * iterations of jacobi: ilu0 takes about a seventh of them. */
-enum { FEW_ROWS = 2000, FEW_STEPS = 300 };
+/* Of a matrix that is not symmetric, no hierarchy is made for fewer rows. */
+enum { FEW_ROWS = 2000 };
 
 /* The most work of a set-up: for each entry and row of A, in the time of some thousands of
  * iterations, or in all, a few seconds, for small systems. */
@@ -287,7 +286,6 @@ struct system_facts {
     double iterations; /* expected of none or jacobi; on a CPU */
     double steps;      /* the same where errors are smooth: by the rows along a side */
     double worth;      /* multiplications for which a complete factor takes as long as the iterations */
-    double dominance;  /* not symmetric, on a CPU: the most iterations of jacobi, by what the diagonal exceeds */
 
     bool envelope; /* STAGE_ENVELOPE: it was looked for, since it may be narrow enough */
 };
@@ -297,45 +295,6 @@ static double worth_of(const spmv_csr *a, double iterations)
 {
     const double entries = (double)a->nnz;
     return fmin((PRODUCTS * iterations - ORDER) * entries, fmax(ALL_PRODUCTS, FEW_PRODUCTS * entries));
-}
-
-/* Whether row and diagonal entry have the sum 0, as precond_row_is_balanced. */
-static bool is_balanced(double sum, double diagonal)
-{
-    return fabs(sum + diagonal) <= PRECOND_BALANCE * fabs(diagonal);
-}
-
-/* Not symmetric, on a CPU: the columns. Conservation, as in finite volumes, makes their sums 0, where those of rows need
- * not be: errors are smooth as well. The norm of I - A D^-1, the largest sum of absolute values in a column, bounds the
- * iterations, as that of I - D^-1 A does by rows. */
-static spmv_status count_columns(struct system_facts *f)
-{
-    const struct precond_source *const source = f->source;
-    const spmv_csr *const a = &source->host;
-    spmv_status st = SPMV_OK;
-    double *sum = NULL, *size = NULL, heaviest = 0;
-    int64_t balanced = 0;
-    TRY(host_alloc(f->ctx, a->cols * 8, "column sums", (void **)&sum));
-    TRY(host_alloc(f->ctx, a->cols * 8, "column sums", (void **)&size));
-    memset(sum, 0, (size_t)a->cols * 8);
-    memset(size, 0, (size_t)a->cols * 8);
-    for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
-            if (a->col[k] != i) {
-                const double value = precond_value(a, k);
-                sum[a->col[k]] += value;
-                size[a->col[k]] += fabs(value);
-            }
-    for (int64_t j = 0; j < a->rows; j++) {
-        balanced += is_balanced(sum[j], source->diagonal[j]);
-        heaviest = larger(heaviest, size[j] / fabs(source->diagonal[j]));
-    }
-    f->smooth = f->smooth || (balanced > a->rows / 2 && f->look.beside > 0);
-    const double norm = fmin(heaviest, f->look.heaviest);
-    f->dominance = norm < 1 ? log(1e8) / -log(norm) : INFINITY;
-done:
-    host_free_all(sum, size);
-    return st;
 }
 
 /* The eigenvalues of D^-1 A lie within 1 - heaviest and 1 + heaviest, which bounds the iterations
@@ -357,10 +316,6 @@ static spmv_status count_rows(struct system_facts *f)
     f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
     f->smooth =
         f->laplacian || f->balanced || (!cg && f->look.mixed == 0 && mean >= 1 - NEARLY && heaviest <= 1 + NEARLY);
-    if (f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu && !f->ranks)
-        st = count_columns(f);
-    if (st != SPMV_OK)
-        return st;
     f->nodes = (double)f->look.alike >= NODES * (double)a->rows;
     f->even = f->look.largest <= EVEN * f->look.smallest;
     const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
@@ -375,7 +330,7 @@ static spmv_status count_rows(struct system_facts *f)
     const double each = !cg ? GENERAL_STEPS : f->even && f->dominant ? EVEN_STEPS : STEPS;
     const double weight = f->gpu ? heaviest : fmin(heaviest, TYPICAL * mean);
     if (needed)
-        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : f->dominance, each * fmax(1, weight) * length);
+        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, each * fmax(1, weight) * length);
     if (needed && f->dominant)
         f->iterations = fmin(f->iterations, f->steps);
     f->worth = worth_of(a, f->iterations);
@@ -431,41 +386,17 @@ static bool smooth_unsymmetric_on_gpu(const struct system_facts *f)
     return f->steps * jacobi.step > precond_cost_of_all(&amg);
 }
 
+/* Ranks make no factors together. */
+static bool smooth_unsymmetric_on_ranks(const struct system_facts *f)
+{
+    return smooth_unsymmetric(f) && f->ranks && !f->gpu;
+}
+
+/* Few rows: factors without fill-in, whose iterations are a part of those of jacobi. From PRECOND_SAMPLED_ROWS rows on,
+ * a sample decides. */
 static bool smooth_unsymmetric_on_cpu(const struct system_facts *f)
 {
-    return smooth_unsymmetric(f) && !f->gpu;
-}
-
-/* Whether the entries on one side of the diagonal weigh at least twice those on the other, as where convection
- * outweighs diffusion and rows are numbered along it: a triangular matrix is a factor without fill-in. A sample of
- * rows is looked at. */
-static bool nearly_triangular_on_cpu(const struct system_facts *f)
-{
-    enum { SAMPLE = 4096, TIMES = 2 };
-    const spmv_csr *const a = &f->source->host;
-    if (!smooth_unsymmetric_on_cpu(f) || f->ranks)
-        return false;
-    double below = 0, above = 0;
-    const int64_t stride = ceil_divide(f->a->rows, SAMPLE);
-    for (int64_t i = stride / 2; i < f->a->rows; i += stride)
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
-            const double size = fabs(precond_value(a, k));
-            below += a->col[k] < i ? size : 0;
-            above += a->col[k] > i ? size : 0;
-        }
-    return below >= TIMES * above || above >= TIMES * below;
-}
-
-/* The diagonal exceeds the rest of each row, or of each column, by so much that jacobi needs few iterations. */
-static bool few_steps_by_dominance(const struct system_facts *f)
-{
-    return f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu && f->dominance <= FEW_STEPS;
-}
-
-/* Factors without fill-in, whose iterations are a part of those of jacobi, take less than multigrid. */
-static bool few_steps_unsymmetric_on_cpu(const struct system_facts *f)
-{
-    return f->smooth && f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu && f->steps > 0 && f->steps <= FEW_STEPS;
+    return f->purpose == PRECOND_FOR_UNSYMMETRIC && f->smooth && !f->gpu && !f->ranks;
 }
 
 static bool for_unsymmetric_on_cpu(const struct system_facts *f)
@@ -629,15 +560,10 @@ static const struct rule {
     {"jacobi", NULL, NULL, STAGE_GIVEN, for_minres,
      "minres needs a positive definite one, and the diagonal is positive"},
     {"amg", "jacobi", NULL, STAGE_ROWS, smooth_unsymmetric_on_gpu, SMOOTH_UNSYMMETRIC},
-    {"ilu0", "amg", NULL, STAGE_ROWS, few_steps_unsymmetric_on_cpu,
-     "a factor without fill-in: about {steps} iterations of jacobi, by the rows along a side, in which multigrid does "
-     "not pay"},
-    {"ilu0", "amg", NULL, STAGE_ROWS, nearly_triangular_on_cpu,
-     "the entries on one side of the diagonal weigh at least twice the others, as those of strong convection: a factor "
-     "without fill-in is nearly complete"},
-    {"amg", "ilut", NULL, STAGE_ROWS, smooth_unsymmetric_on_cpu, SMOOTH_UNSYMMETRIC},
-    {"jacobi", "ilu0", "ilu0", STAGE_ROWS, few_steps_by_dominance,
-     "the diagonal exceeds the rest of each row or column so far that jacobi takes at most {dominance} iterations"},
+    {"amg", "jacobi", NULL, STAGE_ROWS, smooth_unsymmetric_on_ranks, SMOOTH_UNSYMMETRIC},
+    {"ilu0", "ilut", NULL, STAGE_ROWS, smooth_unsymmetric_on_cpu,
+     "few rows that mostly have the sum 0, as those of convection and diffusion: a factor without fill-in takes few "
+     "iterations"},
     {"ilut", "ilu0", "ilu0", STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
@@ -750,7 +676,6 @@ static void explain(const struct system_facts *f, const char *reason, char *why)
         {.name = "largest", .number = f->look.largest, .digits = 3},
         {.name = "heaviest", .number = f->look.heaviest, .digits = 3},
         {.name = "strength", .number = 1 / f->look.heaviest, .digits = 3},
-        {.name = "dominance", .number = ceil(f->dominance)},
         {.name = "iterations", .number = f->iterations},
         {.name = "steps", .number = f->steps},
         {.name = "envelope", .number = source->envelope.entries, .digits = 3},
@@ -769,7 +694,6 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
                              .gpu = context_on_device(ctx),
                              .ranks = source != NULL && source->whole != NULL,
                              .purpose = purpose,
-                             .dominance = INFINITY,
                              .source = source,
                              .a = source != NULL ? source->a : NULL};
     const struct rule *rule = rules;
@@ -782,6 +706,7 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
         if (rule->when(&f))
             break;
     }
+    memset(choice->sampled, 0, sizeof choice->sampled);
     choice->purpose = purpose;
     choice->name = rule->name;
     choice->rival = choice->spare = rival_of(&f, rule);
@@ -826,16 +751,26 @@ static const struct {
     {NULL, false, "jacobi"},
 };
 
+/* A factor with fill-in may take as much as its rival is predicted to need in all, by a sample. */
 int64_t precond_choice_work(const struct precond_choice *choice, const spmv_csr *a)
 {
+    const struct precond_estimate *const first = &choice->sampled[0], *const next = &choice->sampled[1];
     if (choice->rival == NULL)
         return 0;
+    if (first->name != NULL && next->name == NULL)
+        return 0;
+    if (first->name != NULL)
+        return precond_work_of(PRECOND_FOR_UNSYMMETRIC, choice->name, a->rows, a->nnz,
+                               precond_cost_of_all(&next->cost));
     return precond_factor_work(a) * (strcmp(choice->rival, "ilu0") == 0 ? DEAR : 1);
 }
 
+/* ilu0 only stands in for ilut, but by a sample. */
 const char *precond_choice_rival(const struct precond_choice *choice)
 {
-    return choice->rival != NULL && strcmp(choice->rival, "ilu0") == 0 ? NULL : choice->rival;
+    const bool stands_in =
+        choice->rival != NULL && strcmp(choice->rival, "ilu0") == 0 && choice->sampled[0].name == NULL;
+    return stands_in ? NULL : choice->rival;
 }
 
 bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond_choice *choice)

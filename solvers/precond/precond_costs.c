@@ -4,37 +4,67 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/precond/precond_costs.h"
 
+#include <math.h>
 #include <string.h>
 
-/* On a CPU: between those of one thread and of sixteen, where an iteration speeds up more than a
- * set-up. NULL: of all others. */
+/* On a CPU: nanoseconds of making it, for each entry and row, in all and for each unit of work; of a step, for each row
+ * and for each entry. Measured on one and two threads, so between those of one and of sixteen, where a step speeds up
+ * more than a set-up. work, steps: without a sample. NULL: of all others. */
 static const struct row {
     enum precond_for purpose;
     const char *name;
-    struct precond_cost cost;
+    double setup, unit, row, entry, work, steps;
 } on_cpu[] = {
-    {PRECOND_FOR_CG, "amg", {160, 10, 16}},
-    {PRECOND_FOR_CG, "amg of nodes", {180, 8, 50}},
-    {PRECOND_FOR_CG, "ic0", {50, 3, 100}},
-    {PRECOND_FOR_CG, "fsai", {110, 2.6, 100}},
-    {PRECOND_FOR_CG, "cholesky", {35, 30, 2}}, /* and its multiplications */
-    {PRECOND_FOR_CG, NULL, {0, 1, 200}},
-    {PRECOND_FOR_UNSYMMETRIC, "ilut", {40, 1.3, 20}},
-    {PRECOND_FOR_UNSYMMETRIC, "ilu0", {8, 1.3, 45}},
-    {PRECOND_FOR_UNSYMMETRIC, "amg", {30, 3, 12}},
-    {PRECOND_FOR_UNSYMMETRIC, NULL, {0, 1, 200}},
-    /* with gmres: a step reads many vectors */
-    {PRECOND_FOR_MINRES, "ilut", {400, 10, 15}},
-    {PRECOND_FOR_MINRES, "ic0", {25, 2, 100}},
-    {PRECOND_FOR_MINRES, NULL, {0, 1, 100}},
+    {PRECOND_FOR_CG, "amg", 140, 0, 38, 3, 0, 16},          {PRECOND_FOR_CG, "amg of nodes", 110, 0, 60, 3, 0, 50},
+    {PRECOND_FOR_CG, "ic0", 50, 0, 8, 1.4, 0, 100},         {PRECOND_FOR_CG, "fsai", 100, 0, 12, 0.8, 0, 100},
+    {PRECOND_FOR_CG, "cholesky", 26, 0, 150, 3, 0, 2}, /* and its multiplications */
+    {PRECOND_FOR_CG, NULL, 0, 0, 2.2, 0.55, 0, 200},        {PRECOND_FOR_UNSYMMETRIC, "ilut", 200, 4.5, 25, 11, 50, 20},
+    {PRECOND_FOR_UNSYMMETRIC, "ilu0", 0, 50, 32, 3, 3, 45}, {PRECOND_FOR_UNSYMMETRIC, "amg", 0, 5, 60, 10, 100, 12},
+    {PRECOND_FOR_UNSYMMETRIC, NULL, 0, 0, 32, 2, 0, 200},   {PRECOND_FOR_MINRES, "ic0", 45, 0, 12, 1.6, 0, 100},
+    {PRECOND_FOR_MINRES, "fsai", 110, 0, 18, 0.8, 0, 100},  {PRECOND_FOR_MINRES, NULL, 0, 0, 5, 0.7, 0, 100},
 };
+
+/* purpose: the solver that begins. Beside minres, factors of general matrices are for gmres. */
+static const struct row *find_row(enum precond_for purpose, const char *name)
+{
+    const bool general = purpose == PRECOND_FOR_MINRES && precond_is_unsymmetric(name);
+    const enum precond_for of = general ? PRECOND_FOR_UNSYMMETRIC : purpose;
+    const struct row *row = on_cpu;
+    while (row->purpose != of || (row->name != NULL && strcmp(row->name, name) != 0))
+        row++;
+    return row;
+}
+
+/* Nanoseconds of a step, for each row. */
+static double step_of(const struct row *row, double rows, double nnz)
+{
+    return row->row + row->entry * nnz / rows;
+}
+
+struct precond_cost precond_cost_sampled(enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
+                                         double work, double steps)
+{
+    const struct row *const row = find_row(purpose, name);
+    const double n = fmax((double)rows, 1), entries = (double)nnz,
+                 none = step_of(find_row(purpose, "none"), n, entries);
+    return (struct precond_cost){(row->setup + row->unit * work) * (1 + entries / n) / none,
+                                 step_of(row, n, entries) / none, steps};
+}
+
+int64_t precond_work_of(enum precond_for purpose, const char *name, int64_t rows, int64_t nnz, double steps)
+{
+    const struct row *const row = find_row(purpose, name);
+    const double n = fmax((double)rows, 1), entries = (double)nnz;
+    const double all = steps * step_of(find_row(purpose, "none"), n, entries) * n;
+    return row->unit > 0 ? (int64_t)fmin(fmax((all - row->setup * (n + entries)) / row->unit, 1), 0x1p62) : 0;
+}
 
 /* On a GPU, a system of at most so many rows and entries fits the rung persistent of conjugate
  * gradients. */
 enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 
 /* minres takes several kernels a step: microseconds beside those of gmres. */
-static const double MINRES = 9;
+static const double MINRES = 12;
 
 /* The vectors of so many million rows fit the last-level cache. */
 static const double CACHED_MILLIONS = 0.2;
@@ -47,8 +77,10 @@ static struct precond_cost general_on_gpu(const char *name, double rows, double 
     const double step = 7.5 + 60 * millions + 100 * beyond + 4 * read;
     if (strcmp(name, "amg") == 0)
         return (struct precond_cost){6000 + 3700 * read, 125 + 400 * millions, 12};
+    if (strcmp(name, "fsai") == 0) /* two products with its factors, and kernels of their own for the vectors */
+        return (struct precond_cost){2000 + 6000 * read, step + 30 + 20 * read, 200};
     if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
-        return (struct precond_cost){1000 + 200000 * (millions + read), step + 300 + 50000 * millions, 15};
+        return (struct precond_cost){1000 + 600000 * (millions + read), step + 600 + 150000 * millions, 15};
     return (struct precond_cost){0, step, 100};
 }
 
@@ -76,8 +108,6 @@ struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char 
     }
     if ((is & PRECOND_NODES) != 0 && purpose == PRECOND_FOR_CG && strcmp(name, "amg") == 0)
         name = "amg of nodes";
-    const struct row *row = on_cpu, *const last = on_cpu + sizeof on_cpu / sizeof *on_cpu - 1;
-    while (row < last && (row->purpose != purpose || (row->name != NULL && strcmp(row->name, name) != 0)))
-        row++;
-    return row->cost;
+    const struct row *const row = find_row(purpose, name);
+    return precond_cost_sampled(purpose, name, rows, nnz, row->work, row->steps);
 }

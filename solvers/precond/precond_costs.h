@@ -9,20 +9,25 @@
 
 #include "solvers/precond/precond_internal.h"
 
-/* In steps of the solver that begins, without a preconditioner; on a GPU in microseconds. Counted from the
- * sizes of a matrix, never timed. */
-struct precond_cost {
-    double setup; /* making it */
-    double step;  /* a step with it */
-    double steps; /* that a solve may take where it is a good choice */
-};
-
 /* purpose: the solver that begins. name: of a kind. is: what is known of the matrix, a sum of
  * PRECOND_LIGHT: products read few bytes, because it has few different values; on a GPU
  * PRECOND_NODES: it has several unknowns to a node; on a CPU */
 enum { PRECOND_LIGHT = 1, PRECOND_NODES = 2 };
 struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
                                  int is);
+
+/* On a host, by what a sample tells.
+ *
+ *   purpose  the solver that begins
+ *   work     that making it takes, in units of context_pace, for each entry and row, where it is counted (ilu0, ilut, and
+ *            amg for gmres)
+ *   steps    that a solve takes */
+struct precond_cost precond_cost_sampled(enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
+                                         double work, double steps);
+
+/* The other way round: the work of making it, in all, that takes as long as so many steps without a preconditioner; 0:
+ * it counts none. */
+int64_t precond_work_of(enum precond_for purpose, const char *name, int64_t rows, int64_t nnz, double steps);
 
 /* Of making it and of these steps. */
 static inline double precond_cost_of_all(const struct precond_cost *cost)

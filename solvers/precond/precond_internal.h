@@ -41,6 +41,21 @@ struct precond_columns_class {
     void (*close)(void *self);
 };
 
+/* What a preconditioner costs (precond_costs.h). In steps of the solver that begins, without a preconditioner; on a GPU
+ * in microseconds. Counted from the sizes of a matrix and by a sample of it, never timed. */
+struct precond_cost {
+    double setup; /* making it */
+    double step;  /* a step with it */
+    double steps; /* that a solve may take where it is a good choice, or takes by a sample */
+};
+
+/* What a sample tells of the first choice and of its rival. NULL: nothing. */
+struct precond_estimate {
+    const char *name;
+    struct precond_cost cost;
+};
+enum { PRECOND_ESTIMATES = 2 };
+
 struct spmv_preconditioner {
     spmv_context *ctx;
     spmv_type type;
@@ -67,6 +82,7 @@ struct spmv_preconditioner {
     const char *rival, *spare;
     double expected, rival_setup;
     bool nodes; /* the matrix has several unknowns to a node */
+    struct precond_estimate sampled[PRECOND_ESTIMATES];
     char name[PRECOND_NAME];
     char why[PRECOND_SENTENCE];
     char layout[PRECOND_SENTENCE];
@@ -281,6 +297,7 @@ struct precond_choice {
     char why[PRECOND_SENTENCE]; /* the reason */
     enum precond_for purpose;
     bool replaced; /* the first choice could not be made */
+    struct precond_estimate sampled[PRECOND_ESTIMATES];
 };
 
 /* Whether ranks make this kind together, of the whole matrix. Others they would make of their own rows, so that
@@ -383,6 +400,9 @@ double precond_expected(const spmv_preconditioner *m);
 
 /* Steps of none that making a complete factor takes, if that is the rival. */
 double precond_rival_setup(const spmv_preconditioner *m);
+
+/* What a sample tells of this preconditioner; NULL: nothing. */
+const struct precond_estimate *precond_sampled(const spmv_preconditioner *m, const char *name);
 
 /* Whether M is the identity ("none"), which a solver can skip. */
 bool precond_is_identity(const spmv_preconditioner *m);

@@ -557,6 +557,13 @@ static void check_groups(void)
     assert_int_equal(spmv_group_agree_on(group, SPMV_OK, "other options", NULL), SPMV_OK);
     assert_int_equal(spmv_group_agree_on(group, SPMV_OK, NULL, "text"), SPMV_ERROR_ARGUMENT);
     assert_int_equal(spmv_group_agree_on(NULL, SPMV_OK, "other options", "text"), SPMV_ERROR_ARGUMENT);
+    int number = 3;
+    assert_int_equal(spmv_group_broadcast(group, &number, sizeof number), SPMV_OK);
+    assert_int_equal(number, 3);
+    assert_int_equal(spmv_group_broadcast(group, NULL, 0), SPMV_OK);
+    assert_int_equal(spmv_group_broadcast(group, NULL, 4), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_broadcast(group, &number, -1), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_broadcast(NULL, &number, sizeof number), SPMV_ERROR_ARGUMENT);
     assert_true(spmv_group_local_rank() >= -1);
     assert_int_equal(spmv_group_rank(NULL), 0);
     assert_int_equal(spmv_group_ranks(NULL), 0);
@@ -722,6 +729,7 @@ static const struct {
     {"spmv_group_transport", 1, check_groups},
     {"spmv_group_agree", 1, check_groups},
     {"spmv_group_agree_on", 3, check_groups},
+    {"spmv_group_broadcast", 2, check_groups},
     {"spmv_group_break", 2, check_groups},
     {"spmv_group_matrix_destroy", 1, check_groups},
     {"spmv_group_solver_destroy", 1, check_groups},

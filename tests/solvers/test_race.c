@@ -556,8 +556,8 @@ static void first_is_slow(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-/* Not symmetric: amg is slow, so that ilut is made, whose factor may then take more work. */
-static void factor_after_multigrid(void **state)
+/* Not symmetric: a sample tells what each takes, and the best begins; where multigrid is slow, within a race. */
+static void unsymmetric_by_sample(void **state)
 {
     spmv_context *ctx = *state;
     spmv_csr a;
@@ -569,10 +569,12 @@ static void factor_after_multigrid(void **state)
     assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
     assert_string_equal(info.solver, "gmres");
     assert_string_equal(precond_name(info.precond), "amg");
-    assert_non_null(strstr(info.precond->why, "a sample of "));
+    assert_non_null(strstr(info.precond->why, "a sample of 613 rows predicts about"));
+    assert_non_null(strstr(info.precond->why, "iterations with ilu0"));
+    assert_non_null(strstr(info.precond->why, "iterations with ilut"));
     run(ctx, &s);
-    assert_string_equal(s.r.precond, "ilut");
-    assert_non_null(strstr(s.r.why_precond, "iterations with amg"));
+    assert_string_not_equal(s.r.precond, "jacobi");
+    assert_non_null(strstr(s.r.why_precond, "with amg"));
     assert_true(s.r.iterations < 200);
     close_solve(ctx, &s);
     spmv_matrix_destroy(matrix);
@@ -798,7 +800,7 @@ static void indefinite(void **state)
     double *val = NULL;
     if (support_backend == SPMV_BACKEND_CUDA || SLOW)
         skip(); /* nothing races against minres */
-    spmv_matrix *const matrix = shifted(ctx, "banded:1500,3", 0, &a, &val);
+    spmv_matrix *const matrix = shifted(ctx, "banded:2500,3", 0, &a, &val);
     /* the tridiagonal part, of both signs: factors without fill-in are exact */
     for (int64_t i = 0; i < a.rows; i++)
         for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
@@ -835,18 +837,18 @@ static void indefinite(void **state)
 
 /* ---------------------------------------------------------------------- not symmetric */
 
-/* Convection and diffusion. On a CPU, a factor without fill-in solves where couplings mostly go one way and where
- * distances are short; elsewhere multigrid does. On a GPU, jacobi solves small systems before a hierarchy is
- * made. */
+/* Convection and diffusion. On a CPU, a factor without fill-in solves small systems, and those for which a sample says so;
+ * residuals correct that, and multigrid takes over. On a GPU, jacobi solves small systems before a hierarchy is made. */
 static void convection(void **state)
 {
     static const struct {
         const char *spec, *precond, *why;
         bool gpu;
-    } cases[] = {{"convdiff2d:62,100", "ilu0", "on one side of the diagonal weigh at least twice", false},
-                 {"convdiff2d:62,0.1", "amg", "errors are smooth, and multigrid reduces them", false},
-                 {"convdiff3d:15,0.1", "ilu0", "a factor without fill-in: about ", false},
-                 {"convdiff2d:120,0.1", "amg", "a sample of 900 rows predicts about", false},
+    } cases[] = {{"convdiff2d:62,100", "ilu0", "a factor without fill-in takes few iterations", false},
+                 {"convdiff2d:100,0.1", "amg", "a sample of 625 rows predicts about", false},
+                 {"convdiff3d:25,1", "ilu0", "a sample of 977 rows predicts about", false},
+                 {"convdiff2d:200,100", "ilut", "about 8 iterations with ilut", false},
+                 {"convdiff2d:150,1", "amg", "found while solving: after ", false},
                  {"convdiff2d:400,1", "amg", "errors are smooth, and multigrid reduces them", true},
                  {"convdiff2d:60,1", "jacobi", "the iterations take less than making multigrid", true}};
     spmv_context *ctx = *state;
@@ -865,42 +867,8 @@ static void convection(void **state)
         assert_string_equal(s.r.solver, "gmres");
         assert_string_equal(s.r.precond, cases[c].precond);
         assert_non_null(strstr(s.r.why_precond, cases[c].why));
-        assert_true(s.r.iterations <= 12 || strcmp(cases[c].precond, "jacobi") == 0 ||
-                    strcmp(cases[c].precond, "ilu0") == 0);
+        assert_true(s.r.iterations <= 50 || strcmp(cases[c].precond, "jacobi") == 0);
         close_solve(ctx, &s);
-        spmv_matrix_destroy(matrix);
-    }
-}
-
-/* The sums of columns, not of rows, are 0, as of finite volumes: errors are smooth, and amg solves. The diagonal exceeds
- * the rest of each column, not of each row: jacobi takes no more iterations than that allows. Both are transposes of
- * matrices whose rows are so, and then have other scales. */
-static void by_columns(void **state)
-{
-    spmv_context *ctx = *state;
-    if (support_backend == SPMV_BACKEND_CUDA || SLOW)
-        skip(); /* columns are counted on a CPU */
-    for (int dominant = 0; dominant < 2; dominant++) {
-        spmv_matrix *matrix = NULL, *transpose = NULL;
-        spmv_csr a;
-        assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:62,0.3", SPMV_F64, &matrix));
-        spmv_matrix_view(matrix, &a);
-        double *const values = support_mixed_signs(&a);
-        for (int64_t i = 0; i < a.rows; i++)
-            for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
-                values[k] = (1 + 0.5 * cos((double)i)) * (a.col[k] == i && dominant ? values[k] / 0.8 : values[k]) *
-                            (a.col[k] != i && !dominant && values[k] > 0 ? -1 : 1);
-        assert_ok(ctx, spmv_matrix_transpose(ctx, &a, &transpose));
-        spmv_matrix_view(transpose, &a);
-        struct solve s = open_solve(ctx, &a, NULL);
-        run(ctx, &s);
-        assert_string_equal(s.r.solver, "gmres");
-        assert_string_equal(s.r.precond, dominant ? "jacobi" : "amg");
-        assert_non_null(strstr(s.r.why_precond, dominant ? "jacobi takes at most 83 iterations" : "errors are smooth"));
-        assert_true(s.r.iterations <= (dominant ? 83 : 12));
-        close_solve(ctx, &s);
-        free(values);
-        spmv_matrix_destroy(transpose);
         spmv_matrix_destroy(matrix);
     }
 }
@@ -948,6 +916,6 @@ static void share_of_memory(void **state)
 SUPPORT_MAIN(with_context(predictions), with_context(by_sample), with_context(along_lines),
              with_context(sample_within_a_limit), with_context(second_wins), with_context(no_room_for_a_race),
              with_context(several), with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
-             with_context(factor_after_multigrid), with_context(bits), with_context(nodes),
+             with_context(unsymmetric_by_sample), with_context(bits), with_context(nodes),
              with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
-             with_context(convection), with_context(by_columns), with_context(share_of_memory))
+             with_context(convection), with_context(share_of_memory))
