@@ -88,7 +88,8 @@ static void find_solver(spmv_context *ctx, spmv_plan *plan, const spmv_csr *a, c
     spmv_solver_info info;
     spmv_solver *solver = NULL;
     if (!s->square) {
-        snprintf(f->why, sizeof f->why, "nothing: it needs a square matrix");
+        snprintf(f->solver, sizeof f->solver, "lsmr");
+        snprintf(f->why, sizeof f->why, "least squares: the matrix is not square");
         return;
     }
     spmv_solver_options_init(&options, sizeof options);

@@ -99,7 +99,7 @@ static spmv_status load_vectors(struct job *job, const char *x_path)
             complain("%s is a sparse matrix: spmv spgemm A B computes the product of two", x_path);
     } else {
         job->vectors = 1;
-        st = place_known_vector(job->place, type, cols, false, &job->ones);
+        st = place_known_vectors(job->place, type, cols, 1, false, &job->ones);
     }
     if (st == SPMV_OK && o->y0 != NULL)
         st = place_load_vectors(job->place, SPMV_GROUP_ROWS, o->y0, type, rows, "y0", why, &job->y0, &job->vectors);
@@ -245,7 +245,7 @@ static spmv_status conclude(struct job *job)
     if (job->wish->answer != NULL && type_is_half(p->type))
         st = widen_answer(job, &y);
     else if (job->wish->answer != NULL)
-        st = place_collect(job->place, SPMV_GROUP_ROWS, p->type, p->info.rows, p->y, &y);
+        st = place_collect(job->place, SPMV_GROUP_ROWS, p->type, p->info.rows, p->vectors, p->y, &y);
     if (st == SPMV_OK && place_writes(job->place))
         st = write_results(job, y);
     st = place_agree(job->place, st);

@@ -71,6 +71,8 @@ void names_of_solvers(struct names *names)
 {
     for (int i = 0; spmv_solver_name(i) != NULL; i++)
         names_add(names, spmv_solver_name(i));
+    for (int i = 0; spmv_least_squares_name(i) != NULL; i++)
+        names_add(names, spmv_least_squares_name(i));
     names_add(names, "auto");
 }
 

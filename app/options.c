@@ -66,6 +66,9 @@ static const struct choice compressions[] = {{"auto", COMPRESSION_BY_COMMAND},
 static const struct choice verify_modes[] = {
     {"off", VERIFY_OFF}, {"bound", VERIFY_BOUND}, {"bitwise", VERIFY_BITWISE}, {0}};
 
+static const struct choice scalings[] = {
+    {"auto", SPMV_SCALING_AUTO}, {"none", SPMV_SCALING_NONE}, {"columns", SPMV_SCALING_COLUMNS}, {0}};
+
 static const struct choice layouts[] = {{"rows", SPMV_LAYOUT_ROWS}, {"columns", SPMV_LAYOUT_COLUMNS}, {0}};
 
 /* An option. Its number is its index in the table, and its bit in options.given. */
@@ -124,11 +127,22 @@ static const struct row rows[] = {
     {"x0", .argument = "FILE", READ_FILE(x0), .commands = IN_SOLVE,
      .help = "the vector to start from (default: zeros)"},
     {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .commands = IN_SOLVE,
-     .help = "stop at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
+     .help =
+         "stop at ||b - A x|| <= rtol ||b||; least squares: relative error of A and b (default: 1e-8; with --type f32 "
+         "1e-4)"},
     {"atol", .argument = "NUMBER", TOLERANCE(atol), .commands = IN_SOLVE, .standard = "0",
      .help = "also stop at ||b - A x|| <= atol"},
+    {"damp", .argument = "NUMBER", TOLERANCE(damp), .commands = IN_SOLVE, .standard = "0",
+     .help = "least squares: minimise ||b - A x||^2 + damp^2 ||x - x0||^2"},
+    {"conlim", .argument = "NUMBER", TOLERANCE(conlim), .commands = IN_SOLVE, .standard = "1e8",
+     .help = "least squares: stop when the estimated condition number of A exceeds this; 0: no limit"},
+    {"scaling", .argument = "auto|none|columns", CHOICE(int, scaling, scalings), .commands = IN_SOLVE,
+     .standard = "auto",
+     .help = "least squares: scale the columns of A to norms of about 1; auto: where that cannot change x"},
     {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .commands = IN_SOLVE | IN_BENCH,
-     .help = "iteration limit (default: 10 times the rows, at least 100; bench of a solver: 3000)"},
+     .help =
+         "iteration limit (default: 10 times the rows, least squares the smaller size of A, at least 100; bench of a "
+         "solver: 3000)"},
     {"max-seconds", .argument = "SECONDS", TOLERANCE(max_seconds), .commands = IN_SOLVE,
      .help = "end the solve after so many seconds since the start of the program, write the x reached, and exit with "
              "code 10 (default: no limit)"},

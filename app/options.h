@@ -4,6 +4,7 @@
 #ifndef APP_OPTIONS_H
 #define APP_OPTIONS_H
 
+#include <spmv/least_squares.h>
 #include <spmv/plan.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,6 +69,8 @@ struct options {
     double fill, strength;               /* 0: not given */
     bool inner;
     double rtol, atol;
+    double damp, conlim;
+    int scaling;                    /* a spmv_column_scaling */
     double max_seconds;             /* 0: no limit */
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */

@@ -262,7 +262,19 @@ static void take_vector(const struct product *p, const void *all, int64_t n, int
         memcpy((char *)one + (size_t)i * size, (const char *)all + (size_t)(i * p->vectors + v) * size, size);
 }
 
-/* Checks the vectors one by one; keeps the worst row of all. */
+void product_keep_check(struct product *p, int v, const spmv_verify_result *check)
+{
+    const int64_t failed = v > 0 ? p->check.failed_rows : 0;
+    if (p->checks != NULL)
+        p->checks[v] = *check;
+    if (v == 0 || check->worst_ratio > p->check.worst_ratio) {
+        p->check = *check;
+        p->worst_vector = v;
+    }
+    p->check.failed_rows = failed + check->failed_rows;
+}
+
+/* Checks the vectors one by one. */
 static spmv_status check_vectors(spmv_context *checker, struct product *p, const void *alpha, const void *beta)
 {
     const int64_t rows = p->info.rows, cols = p->info.cols;
@@ -286,15 +298,7 @@ static spmv_status check_vectors(spmv_context *checker, struct product *p, const
             report(st, spmv_last_error(checker));
             break;
         }
-        if (p->checks != NULL)
-            p->checks[v] = check;
-        const int64_t failed = v > 0 ? p->check.failed_rows : 0;
-        if (v == 0 || check.worst_ratio > p->check.worst_ratio) {
-            p->check = check;
-            p->worst_vector = v;
-            p->check.failed_rows = 0;
-        }
-        p->check.failed_rows = failed + check.failed_rows;
+        product_keep_check(p, v, &check);
     }
     free(x);
     free(y0);

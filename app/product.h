@@ -56,6 +56,9 @@ spmv_status product_run(struct product *p);
 spmv_status product_check(const struct options *o, struct product *p);
 void product_free(struct product *p);
 
+/* Keeps the check of vector v: the worst row of all, and the number of failed rows. */
+void product_keep_check(struct product *p, int v, const spmv_verify_result *check);
+
 /* Whether the product is computed on ranks, and then the same steps (product_ranks.c). */
 bool product_on_ranks(const struct product *p);
 void product_plan_on_ranks(struct product *p);

@@ -22,7 +22,7 @@ void product_plan_on_ranks(struct product *p)
                                .nnz = part->nnz,
                                .bytes = part->bytes,
                                .seconds = p->place->plan_seconds,
-                               .vectors = 1,
+                               .vectors = p->vectors,
                                .value_type = p->a->type};
 }
 
@@ -30,8 +30,8 @@ void product_plan_on_ranks(struct product *p)
 static spmv_status begin(struct product *p)
 {
     struct place *const place = p->place;
-    const int64_t rows = place->part.own_rows;
-    spmv_status st = p->y != NULL ? SPMV_OK : place_vector(place, "the vector y", SPMV_GROUP_ROWS, 0, &p->y);
+    const int64_t rows = place->part.own_rows * p->vectors;
+    spmv_status st = p->y != NULL ? SPMV_OK : place_vectors(place, "y", SPMV_GROUP_ROWS, p->vectors, 0, &p->y);
     if (st != SPMV_OK || p->y0 == NULL)
         return st;
     if (rows > 0)
@@ -48,6 +48,17 @@ static spmv_c128 scalar(spmv_type type, double value)
     return number;
 }
 
+/* One vector after the other. */
+static spmv_status multiply(struct product *p, const void *alpha, const void *beta)
+{
+    struct place *const place = p->place;
+    spmv_status st = SPMV_OK;
+    for (int v = 0; v < p->vectors && st == SPMV_OK; v++)
+        st = place_passed(place, spmv_group_apply(place->matrix, alpha, place_one(place, SPMV_GROUP_COLS, p->x, v),
+                                                  beta, place_one(place, SPMV_GROUP_ROWS, p->y, v)));
+    return st;
+}
+
 spmv_status product_run_on_ranks(struct product *p)
 {
     struct place *const place = p->place;
@@ -60,7 +71,7 @@ spmv_status product_run_on_ranks(struct product *p)
         place_start(place);
     for (int i = 0; i < repeats && st == SPMV_OK; i++) {
         const double began = monotonic_seconds();
-        st = place_passed(place, spmv_group_apply(place->matrix, &alpha, p->x, &beta, p->y));
+        st = multiply(p, &alpha, &beta);
         samples[i] = monotonic_seconds() - began;
     }
     if (st != SPMV_OK)
@@ -98,8 +109,18 @@ spmv_status product_check_on_ranks(struct product *p)
     if (st != SPMV_OK)
         return st;
     p->reference = spmv_backend_name(spmv_context_backend(place->checker));
-    st = spmv_group_verify(place->matrix, place->checker, &alpha, p->x, &beta, p->y0, p->y, &p->check, sizeof p->check);
-    if (p->checks != NULL)
-        *p->checks = p->check;
-    return st == SPMV_ERROR_CHECK ? st : place_passed(place, st);
+    spmv_status verdict = SPMV_OK;
+    for (int v = 0; v < p->vectors && st == SPMV_OK; v++) {
+        spmv_verify_result check;
+        st = spmv_group_verify(place->matrix, place->checker, &alpha, place_one(place, SPMV_GROUP_COLS, p->x, v), &beta,
+                               place_one(place, SPMV_GROUP_ROWS, p->y0, v), place_one(place, SPMV_GROUP_ROWS, p->y, v),
+                               &check, sizeof check);
+        if (st == SPMV_ERROR_CHECK) {
+            verdict = st;
+            st = SPMV_OK;
+        }
+        if (st == SPMV_OK)
+            product_keep_check(p, v, &check);
+    }
+    return st == SPMV_OK ? verdict : place_passed(place, st);
 }

@@ -224,6 +224,33 @@ spmv_status spmv_group_agree_on(spmv_group *group, spmv_status status, const cha
     return group_agree_on(group, status, what, group_mix(0, text, strlen(text)));
 }
 
+static spmv_status broadcast(spmv_group *group, void *data, int64_t bytes)
+{
+    spmv_status st = bytes >= 0 ? SPMV_OK
+                                : context_fail(group->ctx, SPMV_ERROR_ARGUMENT, "spmv_group_broadcast: bytes is %lld",
+                                               (long long)bytes);
+    void *all = NULL;
+    if (st == SPMV_OK && bytes > 0 && data == NULL)
+        st = context_need(group->ctx, "spmv_group_broadcast", "data", data);
+    if (st == SPMV_OK)
+        st = host_alloc(group->ctx, bytes > 0 ? bytes : 1, "data of rank 0", &all);
+    TRY(group_agree_on(group, st, "another number of bytes for spmv_group_broadcast", (uint64_t)bytes));
+    TRY(group_broadcast(group, 0, data, all, bytes));
+    if (bytes > 0)
+        memcpy(data, all, (size_t)bytes);
+done:
+    host_free(all);
+    return st;
+}
+
+spmv_status spmv_group_broadcast(spmv_group *group, void *data, int64_t bytes)
+{
+    if (group == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(group);
+    return group_end(group, broadcast(group, data, bytes));
+}
+
 void spmv_group_break(spmv_group *group, spmv_status status, const char *message)
 {
     char text[TRANSPORT_WHY];

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "core/choice.h"
+#include "core/clock.h"
 #include "core/reals.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
 #include "solvers/exchange/rank_tools.h"
+#include "solvers/krylov/krylov_columns.h"
 #include "solvers/solver_ranks.h"
 
 static const char *const what = "a solver of a group";
@@ -20,6 +22,7 @@ struct spmv_group_solver {
     bool owns;                        /* m */
     spmv_group_matrix *negative;      /* -A; NULL: not made yet */
     struct spmv_group_solver *scaled; /* of R A C, whose solver another one owns; NULL: not made yet */
+    int vectors;                      /* right-hand sides of a solve */
     spmv_cg_fn on_iteration;          /* of the caller */
     void *user;
     struct group_callback callback; /* of the present solve */
@@ -212,8 +215,8 @@ static struct solver_ranks functions_of(struct spmv_group_solver *g)
 /* The options that must be the same on all ranks. */
 static uint64_t numbers_of(const spmv_solver_options *o)
 {
-    const double numbers[] = {o->rtol,       o->atol,           (double)o->max_iterations,
-                              o->zero_start, o->symmetry_check, o->restart};
+    const double numbers[] = {o->rtol,    o->atol,   (double)o->max_iterations, o->zero_start, o->symmetry_check,
+                              o->restart, o->vectors};
     const char *const texts[] = {o->solver, o->precond, o->rung};
     uint64_t mixed = group_mix(0, numbers, sizeof numbers);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -246,7 +249,8 @@ static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *optio
     if (ready == SPMV_OK)
         ready = host_alloc(m->ctx, sizeof *g, what, (void **)&g);
     if (g != NULL)
-        *g = (struct spmv_group_solver){.m = m, .on_iteration = o.on_iteration, .user = o.user, .version = m->version};
+        *g = (struct spmv_group_solver){
+            .m = m, .vectors = o.vectors, .on_iteration = o.on_iteration, .user = o.user, .version = m->version};
     TRY(group_agree_on(m->group, ready, "other options of a solver", numbers_of(&o)));
     g->ranks = functions_of(g);
     o.on_iteration = tell;
@@ -329,13 +333,127 @@ done:
     return st;
 }
 
+/* ------------------------------------------------------------- several right-hand sides */
+
+/* Copies one of the vectors that are stored by rows to consecutive memory, or back. */
+static spmv_status copy_column(const spmv_group_solver *g, int v, const void *rows, void *column, bool back)
+{
+    const spmv_group_matrix *const m = g->m;
+    const int parts = type_parts(m->type);
+    char *const one = (char *)(uintptr_t)rows + (size_t)v * spmv_type_size(m->type);
+    struct columns_transfer copy = {.type = type_part(m->type),
+                                    .n = m->own.rows,
+                                    .from_stride = (int64_t)g->vectors * parts,
+                                    .to_stride = parts,
+                                    .columns = parts,
+                                    .width = parts,
+                                    .from = one,
+                                    .to = column};
+    if (back) {
+        copy.from_stride = copy.to_stride;
+        copy.to_stride = (int64_t)g->vectors * parts;
+        copy.from = column;
+        copy.to = one;
+    }
+    return m->own.rows > 0 ? columns_copy(m->ctx, &copy) : SPMV_OK;
+}
+
+/* Solves for right-hand side v. b, x: memory for one. */
+static spmv_status solve_column(spmv_group_solver *g, int v, const void *all_b, void *all_x, void *b, void *x,
+                                spmv_solver_result *result)
+{
+    spmv_group *const group = g->m->group;
+    spmv_status st = copy_column(g, v, all_b, b, false);
+    if (st == SPMV_OK)
+        st = copy_column(g, v, all_x, x, false);
+    st = spmv_group_agree(group, st);
+    if (st == SPMV_OK)
+        st = solve(g, b, x, result, sizeof *result);
+    if (st != SPMV_OK && !group->settled)
+        return st;
+    const bool settled = group->settled;
+    char why[1024];
+    snprintf(why, sizeof why, "%s", spmv_last_error(g->m->ctx));
+    const spmv_status copied = spmv_group_agree(group, copy_column(g, v, all_x, x, true));
+    if (copied != SPMV_OK)
+        return copied;
+    group->settled = settled;
+    return st != SPMV_OK ? context_fail(g->m->ctx, st, "%s", why) : SPMV_OK;
+}
+
+/* Whether other right-hand sides can be solved after one that ended with this status on all ranks. */
+static bool others_follow(spmv_status st)
+{
+    return st == SPMV_OK || st == SPMV_CANCELLED || st == SPMV_ERROR_NOT_POSITIVE || spmv_status_class(st) == 7;
+}
+
+/* One after the other, with one set-up. Returns the first failure. */
+static spmv_status solve_each(spmv_group_solver *g, const void *b, void *x, void *one_b, void *one_x,
+                              spmv_solver_result *each)
+{
+    spmv_status first = SPMV_OK;
+    bool goes_on = true;
+    char sentence[1024] = "";
+    spmv_group_matrix *const m = g->m;
+    for (int v = 0; v < g->vectors; v++) {
+        (void)spmv_solver_solve(NULL, NULL, NULL, &each[v], sizeof each[v]); /* the initial value of a result */
+        const spmv_status st = goes_on ? solve_column(g, v, b, x, one_b, one_x, &each[v]) : first;
+        if (st == SPMV_OK)
+            continue;
+        if (each[v].status == SPMV_ERROR_ARGUMENT) /* it has not begun */
+            each[v].status = st;
+        if (!goes_on)
+            continue;
+        goes_on = m->group->settled && others_follow(st);
+        if (first != SPMV_OK && goes_on)
+            continue;
+        first = st;
+        if (goes_on)
+            snprintf(sentence, sizeof sentence, "right-hand side %d of %d: %.900s", v + 1, g->vectors,
+                     spmv_last_error(m->ctx));
+        else
+            snprintf(sentence, sizeof sentence, "%s", spmv_last_error(m->ctx));
+    }
+    if (first == SPMV_OK)
+        return SPMV_OK;
+    m->group->settled = m->group->settled || goes_on;
+    return context_fail(m->ctx, first, "%s", sentence);
+}
+
+static spmv_status solve_several(spmv_group_solver *g, const void *b, void *x, spmv_solver_result *result, size_t size)
+{
+    spmv_group_matrix *const m = g->m;
+    const int64_t bytes = (m->own.rows + 1) * (int64_t)spmv_type_size(m->type);
+    const double begin = monotonic_seconds();
+    spmv_solver_result *each = NULL;
+    void *one_b = NULL, *one_x = NULL;
+    spmv_status st = check_vectors(m, b, x);
+    if (st == SPMV_OK)
+        st = host_alloc(m->ctx, g->vectors * (int64_t)sizeof *each, "results of a solve", (void **)&each);
+    if (st == SPMV_OK)
+        st = context_lend(m->ctx, bytes, &one_b);
+    if (st == SPMV_OK)
+        st = context_lend(m->ctx, bytes, &one_x);
+    TRY(spmv_group_agree(m->group, st));
+    st = solve_each(g, b, x, one_b, one_x, each);
+    for (int v = 0; v < g->vectors && result != NULL; v++) {
+        each[v].solve_seconds = monotonic_seconds() - begin;
+        result_write((char *)result + (size_t)v * size, size, &each[v], sizeof each[v]);
+    }
+done:
+    context_take_back(m->ctx, one_x);
+    context_take_back(m->ctx, one_b);
+    host_free(each);
+    return st;
+}
+
 spmv_status spmv_group_solver_solve(spmv_group_solver *g, const void *b, void *x, spmv_solver_result *result,
                                     size_t size)
 {
     if (g == NULL)
         return SPMV_ERROR_ARGUMENT;
     group_begin(g->m->group);
-    return group_end(g->m->group, solve(g, b, x, result, size));
+    return group_end(g->m->group, g->vectors > 1 ? solve_several(g, b, x, result, size) : solve(g, b, x, result, size));
 }
 
 spmv_status spmv_group_solver_update_values(spmv_group_solver *g, const void *values)

@@ -387,14 +387,12 @@ static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *
         st = solver_find(ctx, o->solver, solver);
     if (st != SPMV_OK)
         return st;
-    const char *const refused =
-        *solver == &krylov_direct ? "the solver direct: take gmres with the preconditioner ilut"
-        : o->inner != 0           ? "the option inner: take type f32 with a larger rtol, or f64"
-        : o->vectors != 1 ? "several right-hand sides: solve for one after the other, with one solver and its set-up"
-        : o->own_precond != NULL ? "the option own_precond: take a preconditioner by its name"
-        : o->plan != NULL        ? "the option plan: the matrix of the group has one"
-        : o->on_iterate != NULL  ? "the option on_iterate: on_iteration tells the residual"
-                                 : NULL;
+    const char *const refused = *solver == &krylov_direct ? "the solver direct: take gmres with the preconditioner ilut"
+                                : o->inner != 0           ? "the option inner: take type f32 with a larger rtol, or f64"
+                                : o->own_precond != NULL  ? "the option own_precond: take a preconditioner by its name"
+                                : o->plan != NULL         ? "the option plan: the matrix of the group has one"
+                                : o->on_iterate != NULL   ? "the option on_iterate: on_iteration tells the residual"
+                                                          : NULL;
     if (refused != NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_solver_create: not on ranks: %s", refused);
     const bool of_cg = !choice_is_auto(o->rung);
@@ -418,6 +416,7 @@ static spmv_status prepare_for_rank(spmv_solver *s, const spmv_solver_options *o
     TRY(options_take(s->ctx, "solver", &o, sizeof o, options));
     TRY(check_for_rank(s->ctx, &o, &solver));
     o.type = s->plan->type;
+    o.vectors = 1; /* the caller solves for several one after the other */
     TRY(take_options(s, &o));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));

@@ -151,7 +151,7 @@ static bool exists(const spmv_solver *s, const struct krylov_solver *solver, con
     return s->ranks == NULL || s->ranks->has(s->ranks->self, solver_purpose(solver_with_precond(solver, name)), name);
 }
 
-/* What follows jacobi under minres, after conjugate gradients: a factor of A, or on a GPU of its inverse. */
+/* What follows jacobi or none under minres, after conjugate gradients: a factor of A, or on a GPU of its inverse. */
 static const char *factor_of_indefinite(const spmv_solver *s)
 {
     return context_on_device(s->ctx) ? "fsai" : "ic0";
@@ -159,8 +159,8 @@ static const char *factor_of_indefinite(const spmv_solver *s)
 
 static bool takes_factor(const spmv_solver *s, const spmv_preconditioner *precond)
 {
-    return s->solver == &krylov_cg && precond_inverse_diagonal(precond) != NULL &&
-           exists(s, &krylov_minres, factor_of_indefinite(s));
+    const bool simple = precond_inverse_diagonal(precond) != NULL || precond_is_identity(precond);
+    return s->solver == &krylov_cg && simple && exists(s, &krylov_minres, factor_of_indefinite(s));
 }
 
 /* What runs against this solver with this preconditioner; NULL: nothing. */
@@ -602,13 +602,16 @@ static bool samples_rival(struct judge *judge)
     return false;
 }
 
-/* On a GPU, where set-ups take milliseconds: what has been ahead of the first one in no way makes room for a third
- * one. */
-static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival)
+/* On a GPU, where set-ups take milliseconds: what is not ahead of the first one makes room for a third one, once as much
+ * work has been done as making that takes, or it has failed, and if the third one is expected to end before both. */
+static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival, bool failed)
 {
     const char *const third = precond_spare(c->s->precond);
-    return context_on_device(c->s->ctx) && third != NULL && !is_named(third, rival->name) &&
-           exists(c->s, first->solver, third) && !(rival->left < first->left);
+    if (!context_on_device(c->s->ctx) || third == NULL || is_named(third, rival->name) ||
+        !exists(c->s, first->solver, third) || rival->left < first->left)
+        return false;
+    const struct precond_cost cost = runner_of(c, first->solver, third, rival->precond).cost;
+    return (failed || first->spent + rival->spent >= cost.setup) && precond_cost_of_all(&cost) < first->left;
 }
 
 /* They take turns, the rival first, with so much work. */
@@ -625,7 +628,8 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
         /* no progress so far does not mean that there will be none */
         const double most = fmin(other->left, 4 * (now->spent + other->spent));
         st = turn(c, now, work, most, &stopped);
-        if (i == 1 && now == rival && (stopped || has_failed(c, now, st)) && gives_way(c, first, rival)) {
+        const bool failed = has_failed(c, now, st);
+        if (now == rival && (stopped || failed) && gives_way(c, first, rival, failed)) {
             spmv_preconditioner_destroy(s->rival);
             s->rival = NULL;
             replace_rival(c, first, rival, precond_spare(s->precond));
@@ -636,9 +640,11 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
                 return st;
             }
             rival->spent = rival->cost.setup;
+            work = fmax(work, rival->cost.setup);
             now = first;
             other = rival;
             stopped = true;
+            i = 0;
         } else {
             work *= 2;
         }

@@ -163,7 +163,7 @@ static spmv_status measure_solves(struct bench *b)
         b->precond_name = o->precond;
     b->solutions = strcmp(b->precond_name, "none") != 0 && strcmp(b->precond_name, "jacobi") != 0;
     b->rtol = b->solutions ? real_limits_of(b->p.type).tolerance : b->p.type == SPMV_F32 ? 1e-5 : 1e-12;
-    const spmv_status st = place_vector(b->place, "the vector x", SPMV_GROUP_COLS, 0, &b->x);
+    const spmv_status st = place_vectors(b->place, "the vector x", SPMV_GROUP_COLS, 1, 0, &b->x);
     return st != SPMV_OK ? st : b->solutions ? measure_solutions(b) : measure_iterations(b);
 }
 
@@ -229,7 +229,7 @@ static spmv_status begin(struct bench *b, const char *argument, void **x)
     const struct options *const o = place->o;
     spmv_status st = place_load(place, b->solves ? JOB_SOLVE : JOB_PRODUCT, argument, o->method, b->solves, &b->in);
     if (st == SPMV_OK)
-        st = place_known_vector(place, o->type, b->in.view.cols, false, x);
+        st = place_known_vectors(place, o->type, b->in.view.cols, 1, false, x);
     if (st != SPMV_OK)
         return st;
     b->p =

@@ -99,23 +99,32 @@ json_t *place_json(const struct place *place);
 spmv_status place_load(struct place *place, enum job_kind job, const char *argument, const char *method, bool solves,
                        struct input *in);
 
-/* Together: memory for a vector, in one context of so many bytes; what: its name. */
-spmv_status place_vector(struct place *place, const char *what, spmv_group_side side, int64_t bytes, void **vector);
+/* k vectors: in one context in host memory, by rows. On ranks in the context's memory, one after the other.
+ *
+ * Together: memory for them, in one context of so many bytes; what: their name. */
+spmv_status place_vectors(struct place *place, const char *what, spmv_group_side side, int k, int64_t bytes,
+                          void **vectors);
 
-/* Together: a vector of n numbers from a file, or on one context several vectors; see vectors_load. */
+/* On ranks: vector v of them. NULL: NULL. */
+void *place_one(const struct place *place, spmv_group_side side, const void *vectors, int v);
+
+/* On ranks: copies k vectors to memory by rows, or back. rows: as many elements as `vectors`. */
+spmv_status place_interleave(struct place *place, spmv_group_side side, int k, void *vectors, void *rows, bool back);
+
+/* Together: vectors of n numbers from a file; see vectors_load. */
 spmv_status place_load_vectors(struct place *place, spmv_group_side side, const char *path, spmv_type type, int64_t n,
                                const char *what, const char *why_n, void **vector, int *k);
 
-/* Together: known_vector; n: its elements in one context, on ranks as many as there are columns. */
-spmv_status place_known_vector(struct place *place, spmv_type type, int64_t n, bool random, void **vector);
+/* Together: known_vector, for k vectors of n elements, of which element i of vector v is number i k + v. */
+spmv_status place_known_vectors(struct place *place, spmv_type type, int64_t n, int k, bool random, void **vectors);
 
-/* Releases a vector: of place_vector or place_known_vector; of place_load_vectors. NULL: nothing. */
+/* Releases a vector: of place_vectors or place_known_vectors; of place_load_vectors. NULL: nothing. */
 void place_free(struct place *place, void *vector);
 void place_free_loaded(struct place *place, void *vector);
 
-/* Together: *all = the whole vector of n numbers in host memory; NULL on ranks but 0. It is valid
+/* Together: *all = the whole vectors of n numbers in host memory, by rows; NULL on ranks but 0. They are valid
  * until the next call. */
-spmv_status place_collect(struct place *place, spmv_group_side side, spmv_type type, int64_t n, const void *vector,
-                          const void **all);
+spmv_status place_collect(struct place *place, spmv_group_side side, spmv_type type, int64_t n, int k,
+                          const void *vectors, const void **all);
 
 #endif

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/input.h"
 #include "app/job_memory.h"
@@ -149,12 +150,36 @@ static int64_t own_elements(const struct place *place, spmv_group_side side)
     return side == SPMV_GROUP_COLS ? place->part.own_cols : place->part.own_rows;
 }
 
-spmv_status place_vector(struct place *place, const char *what, spmv_group_side side, int64_t bytes, void **vector)
+spmv_status place_vectors(struct place *place, const char *what, spmv_group_side side, int k, int64_t bytes,
+                          void **vectors)
 {
     if (!place_on_ranks(place))
-        return allocate(what, bytes, 1, vector);
-    const int64_t own = (own_elements(place, side) + 1) * (int64_t)spmv_type_size(place->part.type);
-    return place_agree(place, place_passed(place, spmv_alloc(place->ctx, own, vector)));
+        return allocate(what, bytes, 1, vectors);
+    const int64_t own = (own_elements(place, side) * k + 1) * (int64_t)spmv_type_size(place->part.type);
+    return place_agree(place, place_passed(place, spmv_alloc(place->ctx, own, vectors)));
+}
+
+void *place_one(const struct place *place, spmv_group_side side, const void *vectors, int v)
+{
+    const int64_t bytes = own_elements(place, side) * (int64_t)spmv_type_size(place->part.type);
+    return vectors != NULL ? (char *)(uintptr_t)vectors + v * bytes : NULL;
+}
+
+spmv_status place_interleave(struct place *place, spmv_group_side side, int k, void *vectors, void *rows, bool back)
+{
+    const spmv_type type = place->part.type;
+    const int64_t own = own_elements(place, side), step = k;
+    void *index = NULL;
+    spmv_status st = own > 0 ? spmv_alloc(place->ctx, own * (int64_t)sizeof step, &index) : SPMV_OK;
+    for (int64_t v = 0; v < k && own > 0 && st == SPMV_OK; v++) {
+        void *const one = place_one(place, side, vectors, (int)v);
+        st = spmv_map_index(place->ctx, SPMV_I64, &v, &step, index, own);
+        if (st == SPMV_OK)
+            st = back ? spmv_gather(place->ctx, type, rows, own * k, index, 64, one, own)
+                      : spmv_scatter(place->ctx, type, one, index, 64, rows, own * k, own);
+    }
+    spmv_free(place->ctx, index);
+    return place_passed(place, st);
 }
 
 void place_free(struct place *place, void *vector)
@@ -173,62 +198,109 @@ void place_free_loaded(struct place *place, void *vector)
         spmv_host_free(vector);
 }
 
+/* Copies vector v of k vectors by rows to one, or back; host memory. */
+static void copy_one(spmv_type type, int64_t n, int k, int v, void *rows, void *one, bool back)
+{
+    const size_t size = spmv_type_size(type);
+    for (int64_t i = 0; i < n; i++) {
+        char *const of_rows = (char *)rows + (size_t)(i * k + v) * size, *const of_one = (char *)one + (size_t)i * size;
+        memcpy(back ? of_rows : of_one, back ? of_one : of_rows, size);
+    }
+}
+
+/* Together: k vectors by rows on rank 0 to or from their owners. one: on rank 0, room for a vector of n numbers. */
+static spmv_status share(struct place *place, spmv_group_side side, int64_t n, int k, void *all, void *one,
+                         const void *vectors, bool back)
+{
+    spmv_group_matrix *const m = place->matrix;
+    const bool copies = k > 1 && place_writes(place);
+    spmv_status st = SPMV_OK;
+    for (int v = 0; v < k && st == SPMV_OK; v++) {
+        void *const here = copies ? one : all, *const own = place_one(place, side, vectors, v);
+        if (copies && !back)
+            copy_one(place->part.type, n, k, v, all, one, false);
+        st = place_passed(place, back ? spmv_group_gather(m, side, own, here) : spmv_group_scatter(m, side, here, own));
+        if (copies && back && st == SPMV_OK)
+            copy_one(place->part.type, n, k, v, all, one, true);
+    }
+    return st;
+}
+
+/* Together: room for one of k vectors on rank 0. */
+static spmv_status allocate_one(struct place *place, int64_t n, int k, void **one)
+{
+    const bool needed = k > 1 && place_writes(place);
+    return place_agree(place, needed ? allocate("a vector", n, spmv_type_size(place->part.type), one) : SPMV_OK);
+}
+
 spmv_status place_load_vectors(struct place *place, spmv_group_side side, const char *path, spmv_type type, int64_t n,
-                               const char *what, const char *why_n, void **vector, int *k)
+                               const char *what, const char *why_n, void **vectors, int *k)
 {
     if (!place_on_ranks(place))
-        return vectors_load(place->ctx, path, type, n, what, why_n, vector, k);
-    void *all = NULL;
-    *k = 0; /* any number, to say what to do about several */
+        return vectors_load(place->ctx, path, type, n, what, why_n, vectors, k);
+    void *all = NULL, *one = NULL;
     spmv_status st = place_writes(place) ? vectors_load(place->ctx, path, type, n, what, why_n, &all, k) : SPMV_OK;
-    if (st == SPMV_OK && *k > 1) {
-        complain("%s has %d vectors: several ranks take one at a time, %s: run the command for each, or for all "
-                 "without ranks",
-                 path, *k, what);
-        st = SPMV_ERROR_UNSUPPORTED;
-    }
-    *k = 1;
     st = place_agree(place, st);
     if (st == SPMV_OK)
-        st = place_vector(place, what, side, 0, vector);
+        st = place_passed(place, spmv_group_broadcast(place->group, k, sizeof *k));
     if (st == SPMV_OK)
-        st = place_passed(place, spmv_group_scatter(place->matrix, side, all, *vector));
+        st = place_vectors(place, what, side, *k, 0, vectors);
+    if (st == SPMV_OK)
+        st = allocate_one(place, n, *k, &one);
+    if (st == SPMV_OK)
+        st = share(place, side, n, *k, all, one, *vectors, false);
+    free(one);
     spmv_host_free(all);
     return st;
 }
 
-spmv_status place_known_vector(struct place *place, spmv_type type, int64_t n, bool random, void **vector)
+/* Elements of the vector v of k. */
+static void known_of(spmv_type type, int64_t first, int64_t count, int k, int v, bool random, void *host)
+{
+    for (int64_t i = 0; i < count; i++)
+        known_elements(type, (first + i) * k + v, 1, random, (char *)host + (size_t)i * spmv_type_size(type));
+}
+
+spmv_status place_known_vectors(struct place *place, spmv_type type, int64_t n, int k, bool random, void **vectors)
 {
     enum { AT_ONCE = 4096 };
     spmv_c128 host[AT_ONCE]; /* room for all types */
     const bool maps = !random && !type_is_complex(type);
     const int64_t size = (int64_t)spmv_type_size(type), own = place->part.own_cols;
     if (!place_on_ranks(place))
-        return known_vector(type, n, random, vector);
+        return known_vector(type, n * k, random, vectors);
     const union real one = real_scalar(type, 1);
-    spmv_status st = place_vector(place, "the solution", SPMV_GROUP_COLS, 0, vector);
+    spmv_status st = place_vectors(place, "the solution", SPMV_GROUP_COLS, k, 0, vectors);
     if (st == SPMV_OK && maps && own > 0)
-        st = place_passed(place, spmv_map_index(place->ctx, type, &one, NULL, *vector, own));
-    for (int64_t first = 0; !maps && first < own && st == SPMV_OK; first += AT_ONCE) {
-        const int64_t count = own - first < AT_ONCE ? own - first : (int64_t)AT_ONCE;
-        known_elements(type, place->part.first_col + first, count, random, host);
-        st = place_passed(place, spmv_upload(place->ctx, host, (char *)*vector + first * size, count * size));
+        st = place_passed(place, spmv_map_index(place->ctx, type, &one, NULL, *vectors, own * k));
+    for (int v = 0; v < k && !maps; v++) {
+        char *const to = place_one(place, SPMV_GROUP_COLS, *vectors, v);
+        for (int64_t first = 0; first < own && st == SPMV_OK; first += AT_ONCE) {
+            const int64_t count = own - first < AT_ONCE ? own - first : (int64_t)AT_ONCE;
+            known_of(type, place->part.first_col + first, count, k, v, random, host);
+            st = place_passed(place, spmv_upload(place->ctx, host, to + first * size, count * size));
+        }
     }
     return place_agree(place, st);
 }
 
-spmv_status place_collect(struct place *place, spmv_group_side side, spmv_type type, int64_t n, const void *vector,
-                          const void **all)
+spmv_status place_collect(struct place *place, spmv_group_side side, spmv_type type, int64_t n, int k,
+                          const void *vectors, const void **all)
 {
-    *all = vector;
+    *all = vectors;
     if (!place_on_ranks(place))
         return SPMV_OK;
     free(place->collected);
     place->collected = NULL;
-    spmv_status st = place_writes(place) ? allocate("the answer", n, spmv_type_size(type), &place->collected) : SPMV_OK;
+    void *one = NULL;
+    spmv_status st =
+        place_writes(place) ? allocate("the answer", n * k, spmv_type_size(type), &place->collected) : SPMV_OK;
     st = place_agree(place, st);
     if (st == SPMV_OK)
-        st = place_passed(place, spmv_group_gather(place->matrix, side, vector, place->collected));
+        st = allocate_one(place, n, k, &one);
+    if (st == SPMV_OK)
+        st = share(place, side, n, k, place->collected, one, vectors, true);
+    free(one);
     *all = place->collected;
     return st;
 }

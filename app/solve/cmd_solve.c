@@ -77,7 +77,14 @@ static spmv_status solve(struct place *place, const struct wish *wish)
     struct job job = {.place = place, .o = place->o, .wish = wish, .best = -1};
     struct text_file json = {0};
     const bool writes = place_writes(place);
-    spmv_status st = job_begin(&job);
+    spmv_status st = job_load(&job);
+    if (st == SPMV_OK && job_is_least_squares(&job)) {
+        st = job_solve_least_squares(&job);
+        job_release(&job);
+        return st;
+    }
+    if (st == SPMV_OK)
+        st = job_begin(&job);
     if (st == SPMV_OK)
         st = place_agree(place, job.o->json && writes ? text_file_open(job.o->json_path, &json) : SPMV_OK);
     if (st == SPMV_OK) {

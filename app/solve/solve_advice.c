@@ -218,7 +218,7 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
         not_finite(&to, o, a);
         break;
     case SPMV_ERROR_NOT_SQUARE:
-        add(&to, "no solver for matrices that are not square (LSQR and QR factorisations solve those)");
+        add(&to, "--solver lsmr, lsqr or cgls, or auto, finds a least-squares solution; not on ranks");
         break;
     case SPMV_ERROR_NOT_SYMMETRIC:
         not_symmetric(&to, matrix);

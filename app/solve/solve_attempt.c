@@ -106,6 +106,7 @@ static spmv_solver_options solver_options(const struct job *job, struct attempt 
     options.solver = o->solver;
     options.rung = job->rung;
     options.precond = a->name;
+    options.vectors = job->columns;
     options.restart = o->restart;
     options.rtol = o->rtol;
     options.atol = o->atol;
@@ -129,7 +130,6 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
         st = spmv_group_solver_create(job->place->matrix, &options, &a->together);
     } else {
         options.plan = job->p.plan;
-        options.vectors = job->columns;
         options.inner = job->o->inner;
         /* every entry was compared */
         options.symmetry_check = job_is_symmetric(job) ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
@@ -146,6 +146,11 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
     place_passed(job->place, st);
     job_tell_next(job, a, st);
     return st;
+}
+
+bool attempt_is_verdict(spmv_status st)
+{
+    return spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_CANCELLED;
 }
 
 /* Solves once. *stop: the solver's status for the system. results: one per right-hand side. x: in
@@ -173,7 +178,7 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
     if (recorded != SPMV_OK)
         return recorded;
     *stop = st;
-    const bool verdict = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_CANCELLED;
+    const bool verdict = attempt_is_verdict(st);
     const bool unfit = st == SPMV_ERROR_UNSUPPORTED && job->attempts > 1;
     if (st == SPMV_CANCELLED)
         snprintf(a->failure, sizeof a->failure, "stopped by %s after %lld iterations, with a residual of %.3g",
@@ -270,7 +275,7 @@ spmv_status job_solve(struct job *job, int number)
     spmv_status st = make_solver(job, a);
     if (st != SPMV_OK || a->stop != SPMV_OK)
         return st;
-    st = place_vector(job->place, "the vector x", SPMV_GROUP_COLS, job_vector_bytes(job), &a->x);
+    st = place_vectors(job->place, "x", SPMV_GROUP_COLS, job->columns, job_vector_bytes(job), &a->x);
     if (st == SPMV_OK)
         st = allocate("the results", job->columns, sizeof *a->each, (void **)&a->each);
     if (st == SPMV_OK)
@@ -281,7 +286,7 @@ spmv_status job_solve(struct job *job, int number)
     if (st == SPMV_OK)
         columns_summary(a);
     if (st == SPMV_OK && (here || job->wish->answer != NULL))
-        st = place_collect(job->place, SPMV_GROUP_COLS, job->type, job->in.view.rows, a->x, &a->host_x);
+        st = place_collect(job->place, SPMV_GROUP_COLS, job->type, job->in.view.rows, job->columns, a->x, &a->host_x);
     if (st == SPMV_OK)
         st = place_agree(job->place, find_errors(job, a));
     if (st == SPMV_OK && job->o->verify == VERIFY_BITWISE && a->stop != SPMV_ERROR_UNSUPPORTED)

@@ -60,7 +60,7 @@ static bool has_nothing_to_check(const struct job *job, const struct attempt *a)
 static spmv_status find_norms(const struct job *job, const struct attempt *a)
 {
     if (!is_wide(job) && place_on_ranks(job->place))
-        return job_norm_on_ranks(job, job->p.y, a->checked);
+        return job_norms_on_ranks(job, job->p.y, a->checked);
     for (int v = 0; v < job->columns; v++)
         a->checked[v] = is_wide(job) ? job->p.checks[v].norm : job_norm(job, job->p.y, v);
     return SPMV_OK;

@@ -66,12 +66,29 @@ void job_tell_next(const struct job *job, const struct attempt *a, spmv_status s
 
 void job_release(struct job *job);
 
+/* ---------------------------------------------------------------- solve_least_squares.c */
+
+/* Whether it is the name of a solver of least squares. */
+bool is_least_squares_name(const char *solver);
+
+/* Whether the options ask for least squares: by a solver of that name, or with --damp. */
+bool options_ask_least_squares(const struct options *o);
+
+/* The same for a job whose matrix is loaded, also where the matrix is not square. */
+bool job_is_least_squares(const struct job *job);
+
+/* Solves, reports and writes: all that follows the loading of the matrix. */
+spmv_status job_solve_least_squares(struct job *job);
+
 /* ---------------------------------------------------------------- solve_prepare.c */
 
 /* Checks the options and arguments, and finds where the answer is written. */
 spmv_status job_check_options(const struct options *o, struct wish *wish);
 
-/* Loads the matrix and the vectors, and makes the plan. */
+/* Loads the matrix. */
+spmv_status job_load(struct job *job);
+
+/* Loads the vectors, and makes the plan. */
 spmv_status job_begin(struct job *job);
 
 /* ---------------------------------------------------------------- solve_backend.c */
@@ -108,14 +125,17 @@ double attempt_largest_error(const struct attempt *a);
 /* A sentence about options that are not possible on ranks; NULL: all are. */
 const char *job_refuse_ranks(const struct options *o);
 
+/* Whether a solve that ended so has told about the system, and may have an x. */
+bool attempt_is_verdict(spmv_status st);
+
 /* The options of the preconditioner. */
 void attempt_precond_options(const struct job *job, spmv_preconditioner_options *options);
 
 /* Together: solves, as spmv_solver_solve. */
-spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_result *result);
+spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_result *results);
 
-/* Together: the norm of a residual. */
-spmv_status job_norm_on_ranks(const struct job *job, const void *r, double *norm);
+/* Together: the norms of residuals. */
+spmv_status job_norms_on_ranks(const struct job *job, const void *r, double *norms);
 
 /* ---------------------------------------------------------------- solve_check.c */
 

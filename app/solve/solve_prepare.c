@@ -39,6 +39,10 @@ spmv_status job_check_options(const struct options *o, struct wish *wish)
         complain("--solution %s: must be ones or random", o->solution);
         return SPMV_ERROR_ARGUMENT;
     }
+    if (o->damp > 0 && !is_least_squares_name(o->solver) && !choice_is_auto(o->solver)) {
+        complain("--damp is for least squares: --solver %s has no damping", o->solver);
+        return SPMV_ERROR_ARGUMENT;
+    }
     if (o->near_null != NULL && o->coordinates != NULL)
         return report(SPMV_ERROR_ARGUMENT, "--near-null and --coordinates exclude each other: the rigid body modes of "
                                            "the coordinates are the near-null-space vectors");
@@ -103,7 +107,7 @@ static spmv_status make_b(struct job *job)
     void *solution = NULL;
     const double began = monotonic_seconds();
     spmv_status st =
-        place_known_vector(job->place, job->type, job->in.view.rows * job->columns, job_is_random(job), &solution);
+        place_known_vectors(job->place, job->type, job->in.view.rows, job->columns, job_is_random(job), &solution);
     p->x = solution;
     if (st == SPMV_OK)
         st = product_run(p);
@@ -334,16 +338,20 @@ static void set_goal(struct job *job)
     }
 }
 
+spmv_status job_load(struct job *job)
+{
+    const spmv_status st = place_load(job->place, JOB_SOLVE, job->wish->arguments[0], job->o->method, true, &job->in);
+    if (st == SPMV_OK)
+        job->type = place_on_ranks(job->place) ? job->place->part.type : input_type(job->o, &job->in);
+    return st;
+}
+
 spmv_status job_begin(struct job *job)
 {
     const struct wish *const wish = job->wish;
     job->rung = choice_is_auto(job->o->rung) ? NULL : job->o->rung;
-    spmv_status st = place_load(job->place, JOB_SOLVE, wish->arguments[0], job->o->method, true, &job->in);
-    if (st == SPMV_OK)
-        job->type = place_on_ranks(job->place) ? job->place->part.type : input_type(job->o, &job->in);
     const double began = monotonic_seconds();
-    if (st == SPMV_OK)
-        st = check_matrix(job);
+    spmv_status st = check_matrix(job);
     job->look_seconds = monotonic_seconds() - began;
     if (st == SPMV_OK)
         st = prepare(job, wish->count > 1 ? wish->arguments[1] : NULL);

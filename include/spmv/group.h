@@ -104,6 +104,14 @@ SPMV_API spmv_status spmv_group_agree(spmv_group *group, spmv_status status);
  * in another function that ranks call together and that begins with an agreement. */
 SPMV_API spmv_status spmv_group_agree_on(spmv_group *group, spmv_status status, const char *what, const char *text);
 
+/* Together: copies data of rank 0 to the other ranks.
+ *
+ *   data   bytes bytes in host memory; NULL allowed for 0
+ *   bytes  the same on all ranks
+ *
+ * Errors, on all ranks: SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY, those of another rank. */
+SPMV_API spmv_status spmv_group_broadcast(spmv_group *group, void *data, int64_t bytes);
+
 /* Breaks the group: waiting ranks and later calls return status with this message. With mpi, ends
  * all processes with the exit code status / 100. */
 SPMV_API void spmv_group_break(spmv_group *group, spmv_status status, const char *message);
@@ -368,10 +376,9 @@ typedef struct spmv_group_solver spmv_group_solver;
  *   options  as for spmv_solver_create, the same on all ranks. precond: as for
  *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be
  *            symmetric. precond_options: as for spmv_group_preconditioner_create_with. on_iteration: as
- *            for spmv_group_cg. The solver direct, inner, several right-hand sides (solve for one after
- *            the other), plan, own_precond and on_iterate are not supported (SPMV_ERROR_UNSUPPORTED; the
- *            message says what to take instead). type is that of the matrix.
- *            NULL: defaults
+ *            for spmv_group_cg. The solver direct, inner, plan, own_precond and on_iterate are not supported
+ *            (SPMV_ERROR_UNSUPPORTED; the message says what to take instead). type is that of the
+ *            matrix. NULL: defaults
  *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
  *
  * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole
@@ -391,10 +398,16 @@ SPMV_API void spmv_group_solver_destroy(spmv_group_solver *solver);
 
 /* Together: solves A x = b.
  *
- *   b, x    own_rows elements of this rank in the context's memory, which must not overlap; x: also the
- *           start, unless zero_start; after a failure as spmv_solver_solve leaves it
- *   result  may be NULL; the same numbers on all ranks
+ *   b, x    own_rows elements of this rank in the context's memory (times k for k right-hand sides, which are
+ *           stored by rows), which must not overlap; x: also the start, unless zero_start; after a failure as
+ *           spmv_solver_solve leaves it
+ *   result  NULL, or k structs that are size bytes apart; the same numbers on all ranks
  *   size    sizeof(spmv_solver_result)
+ *
+ * Several right-hand sides (the option vectors) are solved one after the other with one set-up, also of
+ * complex matrices. Each has the bits of a solve alone, except that "auto" begins with the preconditioner
+ * that has won a race before. One that fails does not stop the others, unless memory, a device or a rank
+ * fails. The callback counts each from iteration 0.
  *
  * Errors: those of spmv_solver_solve, the same on all ranks; those of another rank. */
 SPMV_API spmv_status spmv_group_solver_solve(spmv_group_solver *solver, const void *b, void *x,

@@ -9,6 +9,7 @@
  *   spgemm.h          C = A B: products of sparse matrices
  *   sddmm.h           Y = P o (A B'): sampled products, and the softmax of rows
  *   solvers.h         A x = b by conjugate gradients
+ *   least_squares.h   min ||A x - b|| by LSMR, LSQR and CGLS
  *   preconditioner.h  preconditioners for conjugate gradients
  *   group.h           products and solves on several ranks
  *   primitives.h      map, gather, scatter, reduce, scan, compact, sort, histogram, ...
@@ -26,6 +27,7 @@
 #include <spmv/context.h>
 #include <spmv/group.h>
 #include <spmv/io.h>
+#include <spmv/least_squares.h>
 #include <spmv/matrix.h>
 #include <spmv/operators.h>
 #include <spmv/plan.h>

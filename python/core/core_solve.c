@@ -288,9 +288,80 @@ static PyObject *cg(PyObject *module, PyObject *arguments)
     return end_solve(c, state, st, 1, cg_row, &result);
 }
 
+/* ------------------------------------------------------------------ least squares */
+
+static int watch_fit(int64_t iteration, double residual, double gradient, void *user)
+{
+    const struct watch *w = user;
+    if (w->on_residual != NULL) {
+        const PyGILState_STATE gil = PyGILState_Ensure();
+        PyObject *answer = NULL;
+        if (PyErr_Occurred() == NULL)
+            answer = PyObject_CallFunction(w->on_residual, "Ldd", (long long)iteration, residual, gradient);
+        const int stop = answer == NULL ? 1 : PyObject_IsTrue(answer) != 0;
+        Py_XDECREF(answer);
+        PyGILState_Release(gil);
+        if (stop)
+            return 1;
+    }
+    return context_interrupted(w->c);
+}
+
+static PyObject *fit_row(const void *results, int v)
+{
+    const spmv_least_squares_result *r = (const spmv_least_squares_result *)results + v;
+    return Py_BuildValue("{s:s,s:i,s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:s,s:O,s:s,s:d,s:d}", "status",
+                         spmv_status_name(r->status), "stop", r->stop, "why_stop", r->why_stop, "iterations",
+                         (long long)r->iterations, "restarts", (long long)r->restarts, "norm_b", r->norm_b,
+                         "true_residual", r->true_residual, "damped_residual", r->damped_residual, "true_gradient",
+                         r->true_gradient, "norm_x", r->norm_x, "recurrence_residual", r->recurrence_residual,
+                         "recurrence_gradient", r->recurrence_gradient, "norm_a", r->norm_a, "condition", r->condition,
+                         "solver", r->solver, "scaled", r->scaled ? Py_True : Py_False, "why_scaling", r->why_scaling,
+                         "setup_seconds", r->setup_seconds, "solve_seconds", r->solve_seconds);
+}
+
+/* Makes a solver, solves and destroys it. */
+static PyObject *least_squares(PyObject *module, PyObject *arguments)
+{
+    context *c = NULL;
+    spmv_csr a;
+    spmv_least_squares_options o;
+    spmv_least_squares *solver = NULL;
+    int type;
+    long long max_iterations;
+    unsigned long long b, x;
+    PyObject *residual = NULL;
+    call_state state;
+    (void)module;
+    spmv_least_squares_options_init(&o, sizeof o);
+    if (!PyArg_ParseTuple(arguments, "O&O&ziiddddLiiKKO", to_context, &c, to_csr, &a, &o.solver, &type, &o.vectors,
+                          &o.damp, &o.atol, &o.btol, &o.conlim, &max_iterations, &o.scaling, &o.zero_start, &b, &x,
+                          &residual))
+        return NULL;
+    struct watch watch = {c, NULL, or_null(residual)};
+    o.type = (spmv_type)type;
+    o.max_iterations = max_iterations;
+    o.on_iteration = watch_fit;
+    o.user = &watch;
+    spmv_least_squares_result *results = PyMem_Calloc((size_t)o.vectors, sizeof *results);
+    if (results == NULL)
+        return PyErr_NoMemory();
+    PyObject *answer = NULL;
+    if (context_begin(c, true, &state)) {
+        spmv_status st = spmv_least_squares_create(c->ctx, &a, &o, &solver);
+        if (st == SPMV_OK)
+            st = spmv_least_squares_solve(solver, address(b), address(x), results, sizeof *results);
+        spmv_least_squares_destroy(solver); /* keeps the message */
+        answer = end_solve(c, state, st, o.vectors, fit_row, results);
+    }
+    PyMem_Free(results);
+    return answer;
+}
+
 PyMethodDef solve_methods[] = {{"precond_wrap", precond_wrap, METH_VARARGS, NULL},
                                {"solver", solver_new, METH_VARARGS, NULL},
                                {"solver_solve", solver_solve, METH_VARARGS, NULL},
                                {"solver_update", solver_update, METH_VARARGS, NULL},
                                {"cg", cg, METH_VARARGS, NULL},
+                               {"least_squares", least_squares, METH_VARARGS, NULL},
                                {NULL, NULL, 0, NULL}};

@@ -287,6 +287,8 @@ struct krylov_solver {
     /* Fills in the vectors. NULL: no kernel of many steps. */
     void (*persistent)(const struct krylov_loop *g, struct krylov_persistent_vectors *at);
     bool two_steps; /* steps alternate: a batch has an even number */
+    /* Reports an iteration of this run; base iterations came before. NULL: krylov_tell. */
+    void (*tell)(struct krylov_loop *g, int64_t base, int64_t iteration);
 };
 
 extern const struct krylov_solver krylov_cg, krylov_minres, krylov_gmres, krylov_bicgstab, krylov_direct;

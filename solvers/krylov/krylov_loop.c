@@ -97,7 +97,10 @@ static spmv_status tell(struct krylov_loop *g, int64_t base, int64_t *next)
         if (s->on_iterate != NULL && g->s.solver->iterate != NULL)
             TRY(g->s.solver->iterate(g, &iterate));
         s->x = (void *)iterate; /* on_iterate reads it */
-        krylov_tell(s, base + *next, g->host.history[*next % KRYLOV_RING]);
+        if (g->s.solver->tell != NULL)
+            g->s.solver->tell(g, base, *next);
+        else
+            krylov_tell(s, base + *next, g->host.history[*next % KRYLOV_RING]);
         s->x = x;
     }
 done:
@@ -175,7 +178,7 @@ done:
     return st;
 }
 
-static spmv_status run_steps(struct krylov_loop *g, int64_t base, int64_t *next)
+spmv_status krylov_loop_steps(struct krylov_loop *g, int64_t base, int64_t *next)
 {
     if (g->persistent != NULL)
         return run_persistent(g, base, next);
@@ -261,12 +264,12 @@ static spmv_status run(struct krylov *s)
     double before = INFINITY;
     do {
         TRY(g->s.solver->begin(g));
-        TRY(run_steps(g, base, &next));
+        TRY(krylov_loop_steps(g, base, &next));
         double best = g->host.start;
         while (g->host.paused && s->told == SPMV_OK) {
             TRY(look_at_residual(g, &best));
             if (g->host.paused)
-                TRY(run_steps(g, base, &next));
+                TRY(krylov_loop_steps(g, base, &next));
         }
         if (s->told == SPMV_OK)
             TRY(return_to_best(g, best));

@@ -49,6 +49,10 @@ spmv_status krylov_loop_precondition(const struct krylov_loop *g, const void *r,
 /* Fills vectors first to first + count - 1 with 0. */
 spmv_status krylov_loop_clear(const struct krylov_loop *g, int first, int count);
 
+/* Steps until none follows, or the callback cancels; the state is written. It reports the iterations of
+ * this run from *next on; base iterations came before. g->host is then the state. */
+spmv_status krylov_loop_steps(struct krylov_loop *g, int64_t base, int64_t *next);
+
 /* The function solve of these solvers. */
 spmv_status krylov_loop_solve(const struct krylov *asked);
 

@@ -220,8 +220,11 @@ done:
 
 spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_combination *a)
 {
+    const bool least_squares = krylov_is_of_least_squares(a->finish);
     if (context_on_device(v->ctx))
-        return v->ranks != NULL ? combine_on_ranks(v, a) : krylov_combine_cuda(v, a);
+        return v->ranks != NULL ? combine_on_ranks(v, a)
+               : least_squares  ? krylov_combine_least_squares_cuda(v, a)
+                                : krylov_combine_cuda(v, a);
     spmv_status st = SPMV_OK;
     struct combine_job job = {v, a};
     if (v->state->ending && !a->always)
@@ -236,7 +239,10 @@ spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_c
     for (int64_t t = 0; t < tiles_in(v, TILE) && v->ranks == NULL; t++)
         for (int d = 0; d < a->sums; d++)
             sums[d] = scalar_sum(sums[d], parts[t * KRYLOV_MOST_SUMS + d]);
-    krylov_finish_scalars(a->finish, v->state, sums);
+    if (least_squares)
+        least_squares_finish_scalars(a->finish, v->state, sums);
+    else
+        krylov_finish_scalars(a->finish, v->state, sums);
 done:
     return st;
 }

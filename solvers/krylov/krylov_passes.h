@@ -118,6 +118,8 @@ spmv_status krylov_rank_finish_cuda(const struct krylov_vectors *v, enum krylov_
 int64_t krylov_parts_bytes_cuda(int sums, const struct plan_ranks *ranks) CUDA_ONLY(0);
 spmv_status krylov_combine_cuda(const struct krylov_vectors *v, const struct krylov_combination *a)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status krylov_combine_least_squares_cuda(const struct krylov_vectors *v, const struct krylov_combination *a)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status krylov_project_cuda(const struct krylov_vectors *v, const struct krylov_projection *a)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status krylov_store_cuda(const struct krylov_vectors *v, const struct krylov_storing *a)

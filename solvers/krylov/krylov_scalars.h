@@ -28,7 +28,7 @@ enum krylov_broken {
     BROKEN_NOTHING,
     BROKEN_NOT_FINITE,      /* a sum is not finite */
     BROKEN_NOT_POSITIVE,    /* minres: r'M^-1 r < 0 */
-    BROKEN_SINGULAR,        /* gmres: the Krylov space ends, and A is singular on it */
+    BROKEN_SINGULAR,        /* gmres: the Krylov space ends, and A is singular on it; cgls: A p = 0 */
     BROKEN_LEAST_SQUARES,   /* minres: r is nearly a null vector of A, so no x reduces it */
     BROKEN_SHADOW,          /* bicgstab: (r0, A p) = 0 or (r0, r) = 0 */
     BROKEN_NO_STABILISATION /* bicgstab: (t, s) = 0 */
@@ -76,6 +76,8 @@ struct krylov_state {
     double before;
     struct krylov_scalar *pass, *h, *r, *g, *sines;
     double *cosines;
+
+    struct krylov_least_squares *least_squares; /* lsmr, lsqr, cgls */
 };
 
 /* The functions that a combination of vectors may end with, X(NAME, function). Each takes the sums of
@@ -91,14 +93,33 @@ struct krylov_state {
     X(MINRES_STEP, minres_step)       /* r'r; without a preconditioner no sum */                                       \
     X(GMRES_BEGIN, gmres_begin)       /* r'r */
 
+/* Those of lsmr, lsqr and cgls (krylov_scalars_least_squares.h). */
+#define LEAST_SQUARES_FINISH_LIST(X)                                                                                   \
+    X(LEAST_SQUARES_RESIDUAL, least_squares_residual) /* r'r */                                                        \
+    X(BIDIAGONAL_BEGIN, bidiagonal_begin)             /* v'v */                                                        \
+    X(BIDIAGONAL_BETA, bidiagonal_beta)               /* u'u */                                                        \
+    X(LSMR_ALPHA, lsmr_alpha)                         /* v'v */                                                        \
+    X(LSMR_STEP, lsmr_step)                           /* x'x */                                                        \
+    X(LSQR_ALPHA, lsqr_alpha)                         /* v'v */                                                        \
+    X(LSQR_STEP, lsqr_step)                           /* x'x, w'w */                                                   \
+    X(CGLS_BEGIN, cgls_begin)                         /* s's */                                                        \
+    X(CGLS_DELTA, cgls_delta)                         /* (A p)'(A p) */                                                \
+    X(CGLS_RESIDUAL, cgls_residual)                   /* r'r */                                                        \
+    X(CGLS_STEP, cgls_step)                           /* s's, x'x */                                                   \
+    X(CGLS_DIRECTION, cgls_direction)                 /* p'p */
+
 enum krylov_finish {
     FINISH_NOTHING,
 #define ROW(NAME, function) NAME,
     KRYLOV_FINISH_LIST(ROW)
 #undef ROW
     /* of projections */
-    GMRES_FIRST, /* v_i'w, w'w */
-    GMRES_SECOND /* the same again */
+    GMRES_FIRST,  /* v_i'w, w'w */
+    GMRES_SECOND, /* the same again */
+/* of least squares: krylov_scalars_least_squares.h */
+#define ROW(NAME, function) NAME,
+    LEAST_SQUARES_FINISH_LIST(ROW)
+#undef ROW
 };
 
 /* Places of coefficients. */
@@ -488,7 +509,7 @@ HOST_DEVICE_FN void gmres_solve(struct krylov_state *s)
 
 /* ----------------------------------------------------------------------- all */
 
-/* All but those of a projection. */
+/* All but those of a projection and of least squares. */
 HOST_DEVICE_FN void krylov_finish_scalars(enum krylov_finish which, struct krylov_state *s,
                                           const struct krylov_scalar *sum)
 {
@@ -499,11 +520,11 @@ HOST_DEVICE_FN void krylov_finish_scalars(enum krylov_finish which, struct krylo
         break;
         KRYLOV_FINISH_LIST(CASE)
 #undef CASE
-    case FINISH_NOTHING:
-    case GMRES_FIRST:
-    case GMRES_SECOND:
+    default:
         break;
     }
 }
+
+#include "solvers/krylov/krylov_scalars_least_squares.h"
 
 #endif

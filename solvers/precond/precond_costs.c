@@ -64,7 +64,7 @@ int64_t precond_work_of(enum precond_for purpose, const char *name, int64_t rows
 enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 
 /* minres takes several kernels a step: microseconds beside those of gmres. */
-static const double MINRES = 9;
+static const double MINRES = 12;
 
 /* The vectors of so many million rows fit the last-level cache. */
 static const double CACHED_MILLIONS = 0.2;
@@ -77,8 +77,10 @@ static struct precond_cost general_on_gpu(const char *name, double rows, double 
     const double step = 7.5 + 60 * millions + 100 * beyond + 4 * read;
     if (strcmp(name, "amg") == 0)
         return (struct precond_cost){6000 + 3700 * read, 125 + 400 * millions, 12};
+    if (strcmp(name, "fsai") == 0) /* two products with its factors, and kernels of their own for the vectors */
+        return (struct precond_cost){2000 + 6000 * read, step + 30 + 20 * read, 200};
     if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
-        return (struct precond_cost){1000 + 200000 * (millions + read), step + 300 + 50000 * millions, 15};
+        return (struct precond_cost){1000 + 600000 * (millions + read), step + 600 + 150000 * millions, 15};
     return (struct precond_cost){0, step, 100};
 }
 

@@ -142,6 +142,20 @@ static void checks(void **state)
     assert_int_equal(check_product(&a, x123, wrong), SPMV_ERROR_CHECK);
 }
 
+static void fits(void **state)
+{
+    /* a straight line through (0, 0), (1, 1), (2, 1), (3, 2): 0.1 + 0.6 t, ||r||^2 = 0.2 */
+    static const int32_t rows[] = {0, 2, 4, 6, 8}, columns[] = {0, 1, 0, 1, 0, 1, 0, 1};
+    static const double values[] = {1, 0, 1, 1, 1, 2, 1, 3}, b[] = {0, 1, 1, 2};
+    spmv_context *const ctx = *state;
+    const spmv_csr a = support_csr(4, 2, rows, columns, values);
+    spmv_least_squares_result result;
+    double x[2];
+    assert_ok(ctx, fit(ctx, &a, b, x, &result));
+    assert_true(fabs(x[0] - 0.1) < 1e-9 && fabs(x[1] - 0.6) < 1e-9);
+    assert_true(fabs(result.true_residual - sqrt(0.2)) < 1e-12 && result.stop == SPMV_STOP_LEAST_SQUARES);
+}
+
 static void solves(void **state)
 {
     enum { N = 100 };
@@ -228,6 +242,7 @@ int main(int argc, char **argv)
         with_context(sampled_products),
         cmocka_unit_test(checks),
         with_context(solves),
+        with_context(fits),
         cmocka_unit_test(events),
         cmocka_unit_test(readme),
     };

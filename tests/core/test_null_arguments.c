@@ -21,6 +21,7 @@ static spmv_spgemm_plan *squared; /* of csr with itself */
 static spmv_sddmm *sampled;       /* with one column */
 static spmv_preconditioner *jacobi, *renewed;
 static spmv_solver *solver;
+static spmv_least_squares *fit;
 static spmv_context *reference;
 static spmv_group *group; /* of one rank */
 static spmv_group_matrix *group_matrix;
@@ -199,6 +200,8 @@ CALL(preconditioner_apply, arg(0, jacobi), arg(1, x), arg(2, y))
 CALL(preconditioner_update_values, arg(0, renewed), arg(1, x))
 CALL(preconditioner_describe, arg(0, jacobi), arg(1, host), sizeof(size_t))
 CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
+CALL(least_squares_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
+CALL(least_squares_solve, arg(0, fit), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(solver_solve, arg(0, solver), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_update_values, arg(0, solver), arg(1, x))
@@ -348,6 +351,8 @@ static const struct function functions[] = {
     ROW(preconditioner_update_values, 2, 0),
     ROW(preconditioner_describe, 2, 0),
     ROW(cg, 3, 2),
+    ROW(least_squares_create, 3, 1),
+    ROW(least_squares_solve, 3, 1),
     ROW(solver_create, 3, 1),
     ROW(solver_solve, 3, 1),
     ROW(solver_update_values, 2, 0),
@@ -444,6 +449,8 @@ static void release_made(const char *name)
         spmv_plan_destroy(made);
     else if (strstr(name, "preconditioner"))
         spmv_preconditioner_destroy(made);
+    else if (strstr(name, "least_squares_create"))
+        spmv_least_squares_destroy(made);
     else if (strstr(name, "solver_create"))
         spmv_solver_destroy(made);
     made = NULL;
@@ -522,6 +529,7 @@ static void check_options(void)
     spmv_pieces_options_init(NULL, sizeof(spmv_pieces_options));
     spmv_cg_options_init(NULL, sizeof(spmv_cg_options));
     spmv_solver_options_init(NULL, sizeof(spmv_solver_options));
+    spmv_least_squares_options_init(NULL, sizeof(spmv_least_squares_options));
     spmv_group_matrix_options_init(NULL, sizeof(spmv_group_matrix_options));
     spmv_group_run_options_init(NULL, sizeof(spmv_group_run_options));
 }
@@ -549,6 +557,13 @@ static void check_groups(void)
     assert_int_equal(spmv_group_agree_on(group, SPMV_OK, "other options", NULL), SPMV_OK);
     assert_int_equal(spmv_group_agree_on(group, SPMV_OK, NULL, "text"), SPMV_ERROR_ARGUMENT);
     assert_int_equal(spmv_group_agree_on(NULL, SPMV_OK, "other options", "text"), SPMV_ERROR_ARGUMENT);
+    int number = 3;
+    assert_int_equal(spmv_group_broadcast(group, &number, sizeof number), SPMV_OK);
+    assert_int_equal(number, 3);
+    assert_int_equal(spmv_group_broadcast(group, NULL, 0), SPMV_OK);
+    assert_int_equal(spmv_group_broadcast(group, NULL, 4), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_broadcast(group, &number, -1), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_broadcast(NULL, &number, sizeof number), SPMV_ERROR_ARGUMENT);
     assert_true(spmv_group_local_rank() >= -1);
     assert_int_equal(spmv_group_rank(NULL), 0);
     assert_int_equal(spmv_group_ranks(NULL), 0);
@@ -588,6 +603,7 @@ static void check_objects(void)
     assert_true(product_view.rows == 0 && product_view.row_ptr == NULL && product_view.col == NULL);
     spmv_preconditioner_destroy(NULL);
     spmv_solver_destroy(NULL);
+    spmv_least_squares_destroy(NULL);
     assert_string_equal(spmv_matrix_comments(NULL), "");
     spmv_remove_unfinished();
     spmv_matrix_view(NULL, NULL);
@@ -618,6 +634,9 @@ static void check_objects(void)
     spmv_solver_result solved = {.size = 1, .status = SPMV_OK};
     assert_int_equal(spmv_solver_solve(NULL, x, y, &solved, sizeof solved), SPMV_ERROR_ARGUMENT);
     assert_true(solved.size == sizeof solved && solved.status == SPMV_ERROR_ARGUMENT);
+    spmv_least_squares_result fitted = {.size = 1, .status = SPMV_OK};
+    assert_int_equal(spmv_least_squares_solve(NULL, x, y, &fitted, sizeof fitted), SPMV_ERROR_ARGUMENT);
+    assert_true(fitted.size == sizeof fitted && fitted.status == SPMV_ERROR_ARGUMENT);
     solved.status = SPMV_OK;
     assert_int_equal(spmv_solve(NULL, &csr, x, y, NULL, &solved, sizeof solved), SPMV_ERROR_ARGUMENT);
     assert_int_equal(solved.status, SPMV_ERROR_ARGUMENT);
@@ -670,6 +689,7 @@ static void check_names(void)
                                      spmv_histogram_rung_name(support_backend, w),
                                      spmv_preconditioner_name(w),
                                      spmv_solver_name(w),
+                                     spmv_least_squares_name(w),
                                      spmv_spec_form(w, NULL)};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             assert_null(names[k]);
@@ -695,6 +715,7 @@ static const struct {
     {"spmv_pieces_options_init", 1, check_options},
     {"spmv_cg_options_init", 1, check_options},
     {"spmv_solver_options_init", 1, check_options},
+    {"spmv_least_squares_options_init", 1, check_options},
     {"spmv_group_matrix_options_init", 1, check_options},
     {"spmv_group_run_options_init", 1, check_options},
     {"spmv_group_create_threads", 3, check_groups},
@@ -708,6 +729,7 @@ static const struct {
     {"spmv_group_transport", 1, check_groups},
     {"spmv_group_agree", 1, check_groups},
     {"spmv_group_agree_on", 3, check_groups},
+    {"spmv_group_broadcast", 2, check_groups},
     {"spmv_group_break", 2, check_groups},
     {"spmv_group_matrix_destroy", 1, check_groups},
     {"spmv_group_solver_destroy", 1, check_groups},
@@ -738,6 +760,7 @@ static const struct {
     {"spmv_plan_passed_over", 2, check_objects},
     {"spmv_preconditioner_destroy", 1, check_objects},
     {"spmv_solver_destroy", 1, check_objects},
+    {"spmv_least_squares_destroy", 1, check_objects},
     {"spmv_backend_name", 0, check_names},
     {"spmv_backend_built", 0, check_names},
     {"spmv_method_name", 0, check_names},
@@ -751,6 +774,7 @@ static const struct {
     {"spmv_predicate_takes", 0, check_names},
     {"spmv_preconditioner_name", 0, check_names},
     {"spmv_solver_name", 0, check_names},
+    {"spmv_least_squares_name", 0, check_names},
     {"spmv_compact_rung_name", 0, check_names},
     {"spmv_reduce_rung_name", 0, check_names},
     {"spmv_scan_rung_name", 0, check_names},
@@ -894,6 +918,13 @@ static void enumerations(void **state)
         solving.symmetry_check = SPMV_SYMMETRY_TRUST;
         solving.type = (spmv_type)w;
         REFUSED(spmv_solve(ctx, &csr, x, y, &solving, NULL, 0));
+        spmv_least_squares_options fitting;
+        spmv_least_squares_options_init(&fitting, sizeof fitting);
+        fitting.scaling = w;
+        REFUSED(spmv_least_squares_create(ctx, &csr, &fitting, (spmv_least_squares **)&made));
+        fitting.scaling = SPMV_SCALING_AUTO;
+        fitting.type = (spmv_type)w;
+        REFUSED(spmv_least_squares_create(ctx, &csr, &fitting, (spmv_least_squares **)&made));
         /* memory of the arrays */
         spmv_csr odd = csr;
         odd.memory = (spmv_memory)w;
@@ -986,6 +1017,7 @@ static int begin(void **state)
     renewing.update_values = 1;
     assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", &csr, &renewing, &renewed));
     assert_ok(ctx, spmv_solver_create(ctx, &csr, NULL, &solver));
+    assert_ok(ctx, spmv_least_squares_create(ctx, &csr, NULL, &fit));
     reference = support_context_on(SPMV_BACKEND_REF, 1);
     assert_ok(ctx, spmv_group_create_threads(&ctx, 1, &group));
     assert_ok(ctx, spmv_group_matrix_create(group, &csr, NULL, &group_matrix));
@@ -1008,6 +1040,7 @@ static int end(void **state)
     spmv_preconditioner_destroy(jacobi);
     spmv_preconditioner_destroy(renewed);
     spmv_solver_destroy(solver);
+    spmv_least_squares_destroy(fit);
     spmv_plan_destroy(plan);
     spmv_spgemm_plan_destroy(squared);
     spmv_sddmm_destroy(sampled);

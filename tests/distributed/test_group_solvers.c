@@ -602,6 +602,142 @@ static void null_vectors_are_split_off(void **state)
     }
 }
 
+/* ------------------------------------------------------------- several right-hand sides */
+
+enum { COLUMNS = 3 };
+
+struct columns_run {
+    struct run run;
+    const void *b[COLUMNS]; /* each a whole vector */
+    struct outcome outcome[COLUMNS];
+    spmv_status status;
+    char message[512]; /* of rank 0 */
+};
+
+/* Moves a vector of own rows between p->x and column v of `rows`, which has COLUMNS by rows; both in host memory. */
+static void move_column(char *rows, char *one, int64_t n, int v, size_t size, bool back)
+{
+    for (int64_t i = 0; i < n; i++) {
+        char *const of_rows = rows + (size_t)(i * COLUMNS + v) * size, *const of_one = one + (size_t)i * size;
+        memcpy(back ? of_one : of_rows, back ? of_rows : of_one, size);
+    }
+}
+
+static spmv_status columns_rank(spmv_group *group, void *user)
+{
+    struct columns_run *const c = user;
+    struct run *const run = &c->run;
+    spmv_context *const ctx = spmv_group_context(group);
+    struct part p = {.m = NULL};
+    spmv_group_solver *solver = NULL;
+    spmv_solver_options options;
+    spmv_solver_result results[COLUMNS];
+    spmv_solver_options_init(&options, sizeof options);
+    options.solver = run->of->solver;
+    options.precond = run->of->precond;
+    options.rtol = run->of->rtol;
+    options.vectors = COLUMNS;
+    options.zero_start = 1;
+    options.on_iteration = keep_history;
+    options.user = run;
+    spmv_status st = open_part(group, run, &p);
+    if (st != SPMV_OK)
+        return st;
+    const size_t size = spmv_type_size(run->of->type);
+    const int64_t n = p.info.own_rows, bytes = (n + 1) * (int64_t)size;
+    char *const one = calloc((size_t)bytes, 1), *const rows = calloc((size_t)bytes, COLUMNS);
+    for (int v = 0; v < COLUMNS && st == SPMV_OK; v++) {
+        st = spmv_group_scatter(p.m, SPMV_GROUP_ROWS, c->b[v], p.b);
+        if (st == SPMV_OK)
+            st = spmv_download(ctx, p.b, one, n * (int64_t)size);
+        move_column(rows, one, n, v, size, false);
+    }
+    void *const b = support_upload(ctx, rows, bytes * COLUMNS), *const x = support_upload(ctx, rows, bytes * COLUMNS);
+    if (st == SPMV_OK)
+        st = spmv_group_solver_create(p.m, &options, &solver);
+    if (st == SPMV_OK) {
+        const spmv_status got = spmv_group_solver_solve(solver, b, x, results, sizeof *results);
+        if (spmv_group_rank(group) == 0) {
+            c->status = got;
+            snprintf(c->message, sizeof c->message, "%s", spmv_last_error(ctx));
+        }
+        st = spmv_group_agree(group, spmv_download(ctx, x, rows, n * COLUMNS * (int64_t)size)); /* it is not broken */
+    }
+    for (int v = 0; v < COLUMNS && st == SPMV_OK; v++) {
+        move_column(rows, one, n, v, size, true);
+        st = spmv_upload(ctx, one, p.x, n * (int64_t)size);
+        if (st == SPMV_OK)
+            st = spmv_group_gather(p.m, SPMV_GROUP_COLS, p.x, c->outcome[v].x);
+        if (spmv_group_rank(group) == 0)
+            c->outcome[v].result = results[v];
+    }
+    spmv_group_solver_destroy(solver);
+    support_free_in(ctx, b, x);
+    close_part(group, &p);
+    free(one);
+    free(rows);
+    return st;
+}
+
+/* Each column has the bits and the result of a solve alone, for any number of ranks. One with a NaN fails, and
+ * does not stop the others. */
+static void several_right_hand_sides(void **state)
+{
+    (void)state;
+    static const struct system_case columns[] = {
+        {GRID, SPMV_F64, AS_IT_IS, "cg", "amg", "cg", 1e-8},
+        {FLOW, SPMV_F32, AS_IT_IS, "gmres", "jacobi", "gmres", 1e-4},
+        {FLOW, SPMV_C128, TURNED, "bicgstab", "none", "bicgstab", 1e-8},
+        {"poisson2d:1", SPMV_F64, AS_IT_IS, "cg", "none", "cg", 1e-8}, /* ranks without rows */
+    };
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        const struct system_case *const of = &columns[k];
+        const spmv_type part = type_part(of->type);
+        const int parts = type_parts(of->type);
+        struct system s;
+        struct outcome history;
+        char message[512] = "", expected[64];
+        open_system(of, &s);
+        open_outcome(&history, &s.a);
+        struct columns_run c = {.run = {.of = of, .a = &s.a, .b = s.b, .stop_at = -1, .outcome = &history}};
+        void *b[COLUMNS];
+        for (int v = 0; v < COLUMNS; v++) {
+            c.b[v] = b[v] = calloc((size_t)s.a.rows + 1, spmv_type_size(of->type));
+            for (int64_t i = 0; i < s.a.rows * parts; i++)
+                real_set(part, b[v], i, real_at(part, s.b, i) + v * (double)(i % 5));
+            open_outcome(&c.outcome[v], &s.a);
+        }
+        real_set(part, b[1], s.a.rows / 2 * parts, NAN);
+        for (int ranks = 1; ranks <= 3; ranks += 2) {
+            if (run_ranks(ranks, columns_rank, &c, message, sizeof message) != SPMV_OK)
+                fail_msg("%s with %s, %d ranks: %s", of->spec, of->expected, ranks, message);
+            assert_int_equal(c.status, SPMV_ERROR_NOT_FINITE);
+            snprintf(expected, sizeof expected, "right-hand side 2 of %d: ", COLUMNS);
+            assert_memory_equal(c.message, expected, strlen(expected));
+            assert_int_equal(c.outcome[1].result.status, SPMV_ERROR_NOT_FINITE);
+            for (int v = 0; v < COLUMNS; v += 2) {
+                struct outcome alone;
+                open_outcome(&alone, &s.a);
+                struct run run = {.of = of, .a = &s.a, .b = b[v], .stop_at = -1, .outcome = &alone};
+                assert_int_equal(run_ranks(1, one_rank, &run, message, sizeof message), SPMV_OK);
+                assert_int_equal(c.outcome[v].result.status, SPMV_OK);
+                assert_int_equal(c.outcome[v].result.iterations, alone.result.iterations);
+                assert_true(c.outcome[v].result.true_residual == alone.result.true_residual);
+                if (memcmp(c.outcome[v].x, alone.x, (size_t)s.a.rows * spmv_type_size(of->type)) != 0)
+                    fail_msg("%s with %s, %d ranks: column %d has other bits than alone", of->spec, of->expected, ranks,
+                             v);
+                close_outcome(&alone);
+            }
+        }
+        for (int v = 0; v < COLUMNS; v++) {
+            close_outcome(&c.outcome[v]);
+            free(b[v]);
+        }
+        close_outcome(&history);
+        close_system(&s);
+    }
+}
+
 /* ------------------------------------------------------------- failures */
 
 struct refusal {
@@ -622,10 +758,10 @@ static void take_inner(spmv_solver_options *o, int rank)
     (void)rank;
     o->inner = 1;
 }
-static void take_two(spmv_solver_options *o, int rank)
+static void take_none(spmv_solver_options *o, int rank)
 {
     (void)rank;
-    o->vectors = 2;
+    o->vectors = 0;
 }
 static void differ(spmv_solver_options *o, int rank)
 {
@@ -691,7 +827,7 @@ static void refusals_reach_all_ranks(void **state)
     } refusals[] = {
         {take_direct, 2, SPMV_ERROR_UNSUPPORTED, "take gmres"},
         {take_inner, 0, SPMV_ERROR_UNSUPPORTED, "take type f32"},
-        {take_two, 0, SPMV_ERROR_UNSUPPORTED, "solve for one after the other"},
+        {take_none, 0, SPMV_ERROR_ARGUMENT, "vectors"},
         {differ, 2, SPMV_ERROR_ARGUMENT, "other options of a solver"},
         {take_minres, 2, SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
         {take_unknown, 2, SPMV_ERROR_METHOD, "qmr"},
@@ -1062,6 +1198,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(starts_and_cancels),
         cmocka_unit_test(wrong_rows_are_corrected),
         cmocka_unit_test(null_vectors_are_split_off),
+        cmocka_unit_test(several_right_hand_sides),
         cmocka_unit_test(refusals_reach_all_ranks),
         cmocka_unit_test(memory_of_one_rank_ends_all),
         cmocka_unit_test(transpose_multiplies),

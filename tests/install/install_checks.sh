@@ -98,7 +98,7 @@ check_symbols() {
     [ -z "$missing" ] || fail "declared in a header but not exported by libspmv.so:$missing"
 }
 
-examples=(own_arrays repeat linear_system repeated_solves)
+examples=(own_arrays repeat linear_system repeated_solves least_squares)
 [ -z "$CUDA_INCLUDE" ] || examples+=(graph)
 
 # run_examples WAY KIND FOLDER: runs the examples there, checks their output and how they are linked

@@ -54,7 +54,8 @@ class PlainForm(test_program.Case):
 # For each option, arguments of a run that shows whether the command takes it.
 VALUES = {
     "output": ["-o", "out.svg"], "alpha": ["--alpha", "2"], "beta": ["--beta", "2"], "y0": ["--y0", "v"], "transpose": ["--transpose"],
-    "x0": ["--x0", "v"], "rtol": ["--rtol", "1"], "atol": ["--atol", "1"], "max-iterations": ["--max-iterations", "3"],
+    "x0": ["--x0", "v"], "rtol": ["--rtol", "1"], "atol": ["--atol", "1"], "damp": ["--damp", "1"],
+    "conlim": ["--conlim", "9"], "scaling": ["--scaling", "none"], "max-iterations": ["--max-iterations", "3"],
     "max-seconds": ["--max-seconds", "100"],
     "history": ["--history", "h.csv"], "plot": ["--plot", "p.svg"], "precond": ["--precond", "none"],
     "solution": ["--solution", "ones"], "inner": ["--inner"], "suite": ["--suite", "small"], "op": ["--op", "spmv"],

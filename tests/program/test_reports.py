@@ -390,9 +390,20 @@ def table_of_systems():
     unsolvable("the zero matrix", Matrix(2, 2, {}), [1.0, 1.0], math.sqrt(2), "singular|row 1")
 
 
+def table_of_least_squares():
+    wide = Matrix(2, 3, {(0, 0): 1.0, (1, 1): 1.0, (1, 2): 1.0})
+    solved("wide: the smallest norm", wide, [2.0, 1.5, 1.5], [2.0, 3.0])
+    tall = Matrix(3, 2, {(0, 0): 1.0, (1, 1): 1.0, (2, 1): 1.0})
+    solved("tall: the mean of two", tall, [4.0, 2.0], [4.0, 1.0, 3.0])
+    solved("a column without entries", Matrix(3, 2, {(0, 0): 1.0, (2, 0): 2.0}), [2.0, 0.0], [2.0, 7.0, 4.0])
+    solved("columns that are equal", dense([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]), [2.0, 2.0], [4.0, 8.0, 12.0])
+
+
 def table_of_refused_systems():
-    refused("wide", UNSUITED, "not square", Matrix(2, 3, {(0, 0): 1.0, (1, 1): 1.0, (1, 2): 1.0}))
-    refused("tall", UNSUITED, "not square", Matrix(3, 2, {(0, 0): 1.0, (1, 1): 1.0, (2, 1): 1.0}))
+    refused("wide, cg", UNSUITED, "square", Matrix(2, 3, {(0, 0): 1.0, (1, 1): 1.0, (1, 2): 1.0}), options=("--solver", "cg"))
+    refused("tall, gmres", UNSUITED, "square", Matrix(3, 2, {(0, 0): 1.0, (1, 1): 1.0, (2, 1): 1.0}),
+            options=("--solver", "gmres"))
+    refused("b as long as a wide A", SIZE, r"3\b.*\b2\b|2\b.*\b3\b", Matrix(2, 3, {(0, 0): 1.0, (1, 1): 1.0}), [1.0, 2.0, 3.0])
     refused("b too short", SIZE, r"3\b.*\b2\b|2\b.*\b3\b", diagonal([1.0, 2.0, 3.0]), [1.0, 2.0])
     refused("b too long", SIZE, r"3\b.*\b4\b|4\b.*\b3\b", diagonal([1.0, 2.0, 3.0]), [1.0, 2.0, 3.0, 4.0])
     refused("b with text", FORMAT, '2:1: "two" is not a number', diagonal([1.0, 2.0]), "1\ntwo\n")
@@ -425,6 +436,7 @@ def poisson_with(n, place, value):
 table_of_files()
 table_of_other_files()
 table_of_systems()
+table_of_least_squares()
 table_of_refused_systems()
 
 # ---------------------------------------------------------------- running

@@ -39,6 +39,82 @@ class Solve(test_program.Case):
         return " ".join(done.stderr.replace("\nspmv:  ", " ").split())
 
 
+class LeastSquares(Solve):
+    """Matrices that are not square, damping, and solvers of least squares."""
+
+    def setUp(self):
+        super().setUp()
+        # a parabola through (-2, 4), (-1, 1), (0, 1), (1, 0), (2, 6)
+        self.points = [(-2, 4.0), (-1, 1.0), (0, 1.0), (1, 0.0), (2, 6.0)]
+        entries = [(i, j, float(t**j)) for i, (t, _) in enumerate(self.points) for j in range(3)]
+        self.a = self.write("vander.mtx", Matrix(5, 3, entries).text())
+        self.b = self.vector("vander.txt", [y for _, y in self.points])
+        self.known = [-1 / 35, 0.3, 17 / 14]
+
+    def test_each_solver_finds_the_parabola(self):
+        for solver in "auto", "lsmr", "lsqr", "cgls":
+            for scaling in "auto", "none", "columns":
+                done = self.ok("solve", self.a, self.b, "--solver", solver, "--scaling", scaling, "--verify=bitwise")
+                for found, known in zip(numbers(done.stdout), self.known):
+                    self.assertAlmostEqual(found, known, 7)
+                words = " ".join(done.stderr.replace("\nspmv:  ", " ").split())
+                self.assertIn("x is a least-squares solution, and A x = b has none", words)
+                self.assertIn("same bits", words)
+                self.assertIn(CHECKED, words)
+                self.assertIn("columns are scaled: requested by name" if scaling == "columns" else "solved after", words)
+
+    def test_json_history_and_picture(self):
+        history, picture = (os.path.join(self.folder, name) for name in ("h.csv", "p.svg"))
+        done = self.ok("solve", self.a, self.b, "--json", "--history", history, "--plot", picture, "--damp", "0.5")
+        solve = json.loads(done.stdout)["result"]["solve"]
+        self.assertEqual((solve["status"], solve["stop"], solve["solver"], solve["damp"]), ("ok", 2, "lsmr", 0.5))
+        self.assertEqual(solve["why_solver"], "least squares: the matrix is not square")
+        self.assertLess(solve["true_gradient"], 1e-8)
+        self.assertGreater(solve["damped_residual"], solve["true_residual"])
+        with open(history, encoding="ascii") as file:
+            lines = file.read().split()
+        self.assertEqual(lines[0], "iteration,residual,gradient")
+        self.assertEqual(len(lines), solve["iterations"] + 2)
+        residuals = [float(line.split(",")[1]) for line in lines[1:]]
+        self.assertEqual(residuals, sorted(residuals, reverse=True))
+        with open(picture, encoding="utf-8") as file:
+            self.assertIn("||b - A x||", file.read())
+
+    def test_several_right_hand_sides_and_a_start(self):
+        both = self.write("both.txt", "4 8\n1 2\n1 2\n0 0\n6 12\n")
+        done = self.ok("solve", self.a, both, "--json")
+        columns = json.loads(done.stdout)["result"]["solve"]["right_hand_sides"]
+        self.assertEqual(len(columns), 2)
+        self.assertAlmostEqual(columns[1]["norm_x"], 2 * columns[0]["norm_x"], 9)
+        wide = self.write("wide.mtx", Matrix(1, 2, [(0, 0, 1.0), (0, 1, 1.0)]).text())
+        one, start = self.vector("one.txt", [4.0]), self.vector("start.txt", [3.0, -1.0])
+        for options, known in ([], [2.0, 2.0]), (["--x0", start], [4.0, 0.0]):
+            for found, right in zip(numbers(self.ok("solve", wide, one, *options).stdout), known):
+                self.assertAlmostEqual(found, right, 12)
+
+    def test_failures_are_named(self):
+        n = 10
+        hilbert = self.write("h.mtx", Matrix(n, n, [(i, j, 1 / (i + j + 1)) for i in range(n) for j in range(n)]).text())
+        b = self.vector("h.txt", [(-1.0) ** i for i in range(n)])
+        said = self.run_solve(7, hilbert, b, "--solver", "lsqr", "--rtol", "1e-15", "--conlim", "1e4")
+        self.assertIn("nearly lost rank", said)
+        self.assertIn("after 2 iterations, the limit", self.run_solve(7, hilbert, b, "--solver", "lsmr", "--max-iterations", "2"))
+        for options, words in (
+            (["--damp", "-1"], "damp"),
+            (["--damp", "nan"], "damp"),
+            (["--damp", "1", "--solver", "gmres"], "--solver gmres has no damping"),
+            (["--damp", "1", "--scaling", "columns"], "another problem"),
+        ):
+            self.assertIn(words, self.run_solve(1, self.a, self.b, *options))
+        self.assertIn("--precond has no effect", self.run_solve(4, self.a, self.b, "--precond", "jacobi"))
+        self.assertIn("--rtol is the tolerance", self.run_solve(4, self.a, self.b, "--atol", "1e-3"))
+        short = self.vector("short.txt", [1.0, 2.0, 3.0])
+        said = self.run_solve(4, self.a, short)
+        self.assertRegex(said, r"short.txt.*3.*5 x 3")
+        self.assertIn("b has nan in row 2", self.run_solve(7, self.a, self.vector("nan.txt", [1.0, math.nan, 0.0, 0.0, 0.0])))
+        self.assertIn("not supported on several ranks", self.run_solve(4, self.a, self.b, "--solver", "lsmr", "--ranks", "2"))
+
+
 class Stopped(Solve):
     """A signal and a time limit end a solve: x is written, and a sentence says so."""
 
@@ -171,7 +247,7 @@ class Advice(Solve):
         self.assertNotIn("try --inner", done.stderr)
 
     def test_matrices_that_a_method_does_not_take(self):
-        self.assertIn("not square", self.last(8, self.data("pattern5x8.mtx")))
+        self.assertIn("--solver lsmr", self.last(8, self.data("pattern5x8.mtx"), "--solver", "gmres"))
         skew = self.data("skew3.mtx")
         self.assertIn("--solver gmres", self.last(8, skew, "--solver", "cg"))
         self.assertIn("minres needs a symmetric matrix", self.run_solve(8, skew, "--solver", "minres"))
@@ -330,7 +406,7 @@ class Named(Solve):
         info, solved = (json.loads(self.ok(command, small, "--json").stdout) for command in ("info", "solve"))
         self.assertEqual(info["info"]["solver"], solved["result"]["solve"]["solver"])
         for path, solver, words in ((near, "cg", "values differ by at most 5.6e-17 of the largest"), (far, "gmres", "at most 0.25 of"),
-                                    (minus, "minres", "symmetric"), (flat, None, "nothing: it needs a square matrix")):
+                                    (minus, "minres", "symmetric"), (flat, "lsmr", "least squares: the matrix is not square")):
             text = " ".join(self.ok("info", path).stdout.split())
             self.assertIn(words, text)
             info = json.loads(self.ok("info", path, "--json").stdout)["info"]

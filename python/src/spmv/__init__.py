@@ -17,6 +17,7 @@ from . import _library  # noqa: F401  the first to load the library
 from ._context import Context, cuda_built
 from ._files import generate, read, write
 from ._group import Group, GroupMatrix, GroupSolver
+from ._least_squares import LeastSquaresResult, least_squares, lsmr, lsqr
 from ._matrix import CSR
 from ._pattern import Pattern
 from ._plan import Plan
@@ -46,6 +47,7 @@ __all__ = [
     "Group",
     "GroupMatrix",
     "GroupSolver",
+    "LeastSquaresResult",
     "MultiplyPlan",
     "Pattern",
     "Plan",
@@ -63,6 +65,9 @@ __all__ = [
     "gather",
     "generate",
     "histogram",
+    "least_squares",
+    "lsmr",
+    "lsqr",
     "map",
     "multiply",
     "multiply_triple",

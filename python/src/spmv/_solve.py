@@ -464,7 +464,7 @@ def check_square(shape: tuple[int, int]) -> None:
     if shape[0] != shape[1]:
         error = ValueError(
             f"A x = b needs a square matrix, A has {shape[0]} rows and {shape[1]} columns: for a "
-            "least-squares solution, solve the normal equations A'A x = A'b"
+            "least-squares solution, call spmv.least_squares"
         )
         error.status = "SPMV_ERROR_NOT_SQUARE"  # type: ignore[attr-defined]
         raise error

@@ -1,0 +1,211 @@
+/* The choice of D in B = A D, and the values of B. The entries are read on the host, once.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "solvers/least_squares/least_squares_internal.h"
+
+/* Columns whose norms differ less are not scaled: that saves few iterations. */
+static const double LEAST_RATIO = 4;
+
+/* Norms of columns in this range need no scaling for the sake of their squares; f32 and c64, and
+ * f64 and c128. */
+static const double LARGEST[] = {0x1p40, 0x1p340};
+
+struct columns {
+    double *norm, *scale;     /* of each column */
+    double largest, smallest; /* norms that are not 0 */
+};
+
+/* Adds the squares of the entries of each column; parts: real numbers of an entry. */
+#define ADD_SQUARES(NAME, name, T)                                                                                     \
+    static void add_squares_##name(const spmv_csr *a, int parts, double *square)                                       \
+    {                                                                                                                  \
+        const T *const value = a->val;                                                                                 \
+        for (int64_t k = 0; k < a->nnz; k++)                                                                           \
+            for (int p = 0; p < parts; p++)                                                                            \
+                square[a->col[k]] += (double)value[k * parts + p] * (double)value[k * parts + p];                      \
+    }
+REAL_LIST(ADD_SQUARES)
+#undef ADD_SQUARES
+
+static void add_squares(const spmv_csr *a, double *square)
+{
+    const spmv_type part = type_part(a->type);
+    const int parts = type_parts(a->type);
+    if (a->val == NULL)
+        for (int64_t k = 0; k < a->nnz; k++)
+            square[a->col[k]]++;
+#define CASE(NAME, name, T) else if (part == SPMV_##NAME) add_squares_##name(a, parts, square);
+    REAL_LIST(CASE)
+#undef CASE
+}
+
+/* Whether squares are in the range of f64, or there are none. */
+static bool are_in_range(const double *square, int64_t n)
+{
+    bool all = true;
+    for (int64_t j = 0; j < n; j++)
+        all = all && square[j] > 0x1p-900 && square[j] < 0x1p900;
+    return all;
+}
+
+/* The same for numbers of any size: each norm is the largest modulus times the root of a sum of squares of
+ * at most 1. */
+static spmv_status find_norms_carefully(const spmv_least_squares *s, const spmv_csr *a, double *norm, double *square)
+{
+    const int parts = a->val != NULL ? type_parts(a->type) : 1;
+    const spmv_type part = type_part(a->type);
+    for (int64_t j = 0; j < a->cols; j++)
+        norm[j] = square[j] = 0;
+    for (int64_t k = 0; k < a->nnz; k++)
+        for (int p = 0; p < parts; p++) {
+            const double value = a->val != NULL ? real_at(part, a->val, k * parts + p) : 1;
+            if (!isfinite(value))
+                return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE,
+                                    "spmv_least_squares_create: A has %g in row %lld, column %lld%s", value,
+                                    context_number(s->ctx, row_of_entry(a, k)), context_number(s->ctx, a->col[k]),
+                                    context_counted(s->ctx));
+            norm[a->col[k]] = fmax(norm[a->col[k]], fabs(value));
+        }
+    for (int64_t k = 0; k < a->nnz; k++)
+        for (int p = 0; p < parts; p++) {
+            const double value = a->val != NULL ? real_at(part, a->val, k * parts + p) : 1;
+            const double of_largest = norm[a->col[k]] > 0 ? value / norm[a->col[k]] : 0;
+            square[a->col[k]] += of_largest * of_largest;
+        }
+    for (int64_t j = 0; j < a->cols; j++)
+        norm[j] *= sqrt(square[j]);
+    return SPMV_OK;
+}
+
+static spmv_status find_norms(const spmv_least_squares *s, const spmv_csr *a, struct columns *c)
+{
+    spmv_status st = SPMV_OK;
+    for (int64_t j = 0; j < a->cols; j++)
+        c->norm[j] = 0;
+    add_squares(a, c->norm);
+    if (are_in_range(c->norm, a->cols))
+        for (int64_t j = 0; j < a->cols; j++)
+            c->norm[j] = sqrt(c->norm[j]);
+    else
+        st = find_norms_carefully(s, a, c->norm, c->scale);
+    c->largest = 0;
+    c->smallest = INFINITY;
+    for (int64_t j = 0; j < a->cols; j++) {
+        c->largest = fmax(c->largest, c->norm[j]);
+        c->smallest = c->norm[j] > 0 ? fmin(c->smallest, c->norm[j]) : c->smallest;
+    }
+    return st != SPMV_OK ? st : context_poll(s->ctx, "norms of columns", a->nnz);
+}
+
+/* The power of two that brings this norm to 1 to 2; 1 for 0. It and its reciprocal are normal numbers. */
+static double scale_of(spmv_type part, double norm)
+{
+    const int most = part == SPMV_F32 ? 126 : 1022;
+    int exponent = 0;
+    if (!(norm > 0 && isfinite(norm)))
+        return 1;
+    frexp(norm, &exponent);
+    exponent = 1 - exponent;
+    return ldexp(1, exponent > most ? most : exponent < -most ? -most : exponent);
+}
+
+static void say(spmv_least_squares *s, const char *why)
+{
+    snprintf(s->why_scaling, sizeof s->why_scaling, "%s", why);
+}
+
+/* Sets c->scale and s->scales_columns. *needed: D is not I. */
+static spmv_status choose(spmv_least_squares *s, const spmv_csr *a, struct columns *c, bool *needed)
+{
+    const spmv_type part = type_part(s->type);
+    const double limit = LARGEST[part == SPMV_F64];
+    const double all = c->largest > limit || c->largest < 1 / limit ? scale_of(part, c->largest) : 1;
+    const double ratio = c->largest > 0 ? c->largest / c->smallest : 1;
+    const bool forced = s->options.scaling == SPMV_SCALING_COLUMNS;
+    bool full = false;
+    for (int64_t j = 0; j < a->cols; j++)
+        c->scale[j] = scale_of(part, c->norm[j]);
+    spmv_status st = SPMV_OK;
+    if (forced)
+        say(s, "requested by name");
+    else if (s->options.scaling == SPMV_SCALING_NONE)
+        say(s, "scaling was declined");
+    else if (s->options.damp > 0)
+        say(s, "with damp, scaled columns would be another problem");
+    else if (a->rows < a->cols)
+        say(s, "A has more columns than rows: x of smallest norm needs columns as they are");
+    else if (!(ratio > LEAST_RATIO))
+        say(s, "the norms of the columns differ by a factor of 4 at most");
+    else {
+        st = least_squares_full_rank(s->ctx, a, c->scale, &full);
+        if (full)
+            snprintf(s->why_scaling, sizeof s->why_scaling,
+                     "the norms of the columns differ by a factor of %.2g, and A has full column rank", ratio);
+        else
+            snprintf(s->why_scaling, sizeof s->why_scaling,
+                     "the norms of the columns differ by a factor of %.2g, but full column rank is not certain", ratio);
+    }
+    s->scales_columns = forced || full;
+    if (!s->scales_columns)
+        for (int64_t j = 0; j < a->cols; j++)
+            c->scale[j] = all;
+    *needed = s->scales_columns || all != 1;
+    if (!s->scales_columns)
+        s->damp *= all;
+    return st;
+}
+
+/* Makes the values of B, and D as a vector of the type of x. */
+static spmv_status make(spmv_least_squares *s, const spmv_csr *a, const struct columns *c)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type type = a->val != NULL ? a->type : s->type, part = type_part(type);
+    const int parts = type_parts(type), of_x = type_parts(s->type);
+    const int64_t bytes = a->nnz * (int64_t)spmv_type_size(type);
+    const int64_t scale_bytes = a->cols * of_x * (int64_t)spmv_type_size(type_part(s->type));
+    void *values = NULL, *scale = NULL;
+    TRY(host_alloc(s->ctx, bytes, "scaled values", &values));
+    TRY(host_alloc(s->ctx, scale_bytes, "scales of columns", &scale));
+    for (int64_t k = 0; k < a->nnz; k++)
+        for (int p = 0; p < parts; p++)
+            real_set(part, values, k * parts + p,
+                     (a->val != NULL ? real_at(part, a->val, k * parts + p) : p == 0) * c->scale[a->col[k]]);
+    for (int64_t j = 0; j < a->cols * of_x; j++)
+        real_set(type_part(s->type), scale, j, c->scale[j / of_x]);
+    TRY(spmv_alloc(s->ctx, bytes, &s->values));
+    TRY(spmv_alloc(s->ctx, scale_bytes, &s->scale));
+    TRY(spmv_upload(s->ctx, values, s->values, bytes));
+    TRY(spmv_upload(s->ctx, scale, s->scale, scale_bytes));
+    TRY(spmv_synchronize(s->ctx));
+    s->a.val = s->values;
+    s->a.type = type;
+done:
+    host_free(values);
+    host_free(scale);
+    return st;
+}
+
+spmv_status least_squares_scale(spmv_least_squares *s, const spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    struct columns c = {0};
+    struct csr_copies copies = {0};
+    spmv_csr host;
+    bool needed = false;
+    TRY(csr_to_host(s->ctx, a, false, &host, &copies));
+    TRY(host_alloc(s->ctx, a->cols * (int64_t)sizeof *c.norm, "norms of columns", (void **)&c.norm));
+    TRY(host_alloc(s->ctx, a->cols * (int64_t)sizeof *c.scale, "norms of columns", (void **)&c.scale));
+    TRY(find_norms(s, &host, &c));
+    TRY(choose(s, &host, &c, &needed));
+    if (needed && host.nnz > 0)
+        TRY(make(s, &host, &c));
+done:
+    host_free(c.norm);
+    host_free(c.scale);
+    csr_free_host(&copies);
+    return st;
+}
