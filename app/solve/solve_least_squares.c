@@ -87,28 +87,6 @@ static spmv_status check_options(const struct job *job)
 
 /* ---------------------------------------------------------------- vectors */
 
-/* b = A times a known solution, checked. */
-static spmv_status make_b(struct job *job)
-{
-    void *solution = NULL;
-    const double began = monotonic_seconds();
-    spmv_status st =
-        place_known_vectors(job->place, job->type, job->in.view.cols, job->columns, job_is_random(job), &solution);
-    job->p.x = solution;
-    if (st == SPMV_OK)
-        st = product_run(&job->p);
-    if (st == SPMV_OK && job->o->verify != VERIFY_OFF) {
-        st = product_check(job->o, &job->p);
-        if (st == SPMV_ERROR_CHECK)
-            tell_check(&job->p, "b = A solution");
-    }
-    place_free(job->place, solution);
-    job->b = job->b_made = job->p.y;
-    job->p.y = NULL;
-    job->made_seconds = monotonic_seconds() - began;
-    return st;
-}
-
 static spmv_status load_vectors(struct job *job, const char *b_path)
 {
     const struct options *const o = job->o;
@@ -155,7 +133,7 @@ static spmv_status prepare(struct fit *f)
                          .alpha = 1};
     st = product_plan(job->place->ctx, &job->p);
     if (st == SPMV_OK && b_path == NULL)
-        st = make_b(job);
+        st = job_make_b(job);
     if (st != SPMV_OK)
         return st;
     const double sending = monotonic_seconds();
