@@ -171,9 +171,11 @@ typedef struct spmv_least_squares_result {
  * same, and fewer iterations are needed where the norms of columns differ. SPMV_SCALING_AUTO scales if
  *   - damp = 0, and A has no more columns than rows,
  *   - norms of columns differ by a factor of more than 4, and
- *   - A certainly has full column rank, but for columns without entries: some of its columns can be
- *     solved for one after the other (a row has one entry in the columns that are left), and the at
- *     most 64 columns that remain have a Gram matrix that is clearly positive definite.
+ *   - A has full column rank, but for columns without entries: some of its columns can be solved for one
+ *     after the other (a row has one entry in the columns that are left), and if at most 64 columns remain,
+ *     their Gram matrix is clearly positive definite. If more remain, up to 300 steps of
+ *     spmv_estimate_singular_values with A D must converge to a smallest singular value of at least 1e-5
+ *     times the largest.
  * A whose entries are all very large or very small is scaled by one power of two.
  *
  * Returns one of the following, with *result filled:

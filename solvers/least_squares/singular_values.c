@@ -236,18 +236,10 @@ done:
     return st;
 }
 
-static spmv_status open(struct run *r, const spmv_csr *a, int64_t most)
+static spmv_status open(struct run *r, int64_t most)
 {
     spmv_status st = SPMV_OK;
-    spmv_plan_options o;
-    spmv_plan_options_init(&o, sizeof o);
-    const bool wide = a->rows < a->cols;
     const int64_t size = (int64_t)spmv_type_size(r->type);
-    TRY(spmv_plan_create(r->ctx, a, &o, wide ? &r->transposed : &r->plan));
-    o.operation = SPMV_OPERATION_H;
-    TRY(spmv_plan_create(r->ctx, a, &o, wide ? &r->plan : &r->transposed));
-    r->rows = max_i64(a->rows, a->cols);
-    r->cols = min_i64(a->rows, a->cols);
     TRY(context_lend(r->ctx, r->rows * size, &r->u));
     TRY(context_lend(r->ctx, r->cols * size, &r->v));
     TRY(context_lend(r->ctx, (int64_t)sizeof(union real), &r->cell));
@@ -259,8 +251,6 @@ done:
 
 static void close(struct run *r)
 {
-    spmv_plan_destroy(r->plan);
-    spmv_plan_destroy(r->transposed);
     void *const lent[] = {r->u, r->v, r->cell};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
         context_take_back(r->ctx, lent[i]);
@@ -268,24 +258,48 @@ static void close(struct run *r)
     host_free(r->work);
 }
 
+spmv_status singular_values_of_plans(spmv_plan *plan, spmv_plan *transposed, double rtol, int64_t most,
+                                     spmv_singular_values *to)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_info info;
+    struct run r = {.ctx = plan->ctx};
+    double norm = 0;
+    TRY(spmv_plan_describe(plan, &info, sizeof info));
+    const bool wide = info.rows < info.cols;
+    r.plan = wide ? transposed : plan;
+    r.transposed = wide ? plan : transposed;
+    r.type = info.type;
+    r.part = type_part(info.type);
+    r.rows = max_i64(info.rows, info.cols);
+    r.cols = min_i64(info.rows, info.cols);
+    TRY(open(&r, most));
+    TRY(start(&r, &norm));
+    TRY(iterate(&r, rtol, most, norm, to));
+done:
+    close(&r);
+    return st;
+}
+
 static spmv_status estimate(spmv_context *ctx, const spmv_csr *a, double rtol, int64_t max_iterations,
                             spmv_singular_values *to)
 {
     spmv_status st = plan_check_view(ctx, "spmv_estimate_singular_values", a, false);
-    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
-    const int64_t most = max_iterations > 0 ? max_iterations : MOST_ITERATIONS;
-    struct run r = {.ctx = ctx, .type = type, .part = type_part(type)};
-    double norm = 0;
+    spmv_plan *plan = NULL, *transposed = NULL;
+    spmv_plan_options o;
+    spmv_plan_options_init(&o, sizeof o);
     if (st == SPMV_OK)
         st = OPTIONS_CHECK(ctx, "spmv_estimate_singular_values", {"rtol", rtol, DBL_MIN, INFINITY},
                            {"max_iterations", (double)max_iterations, 0, 1000000});
     if (st != SPMV_OK || a->nnz == 0)
         return st;
-    TRY(open(&r, a, most));
-    TRY(start(&r, &norm));
-    TRY(iterate(&r, rtol, most, norm, to));
+    TRY(spmv_plan_create(ctx, a, &o, &plan));
+    o.operation = SPMV_OPERATION_H;
+    TRY(spmv_plan_create(ctx, a, &o, &transposed));
+    TRY(singular_values_of_plans(plan, transposed, rtol, max_iterations > 0 ? max_iterations : MOST_ITERATIONS, to));
 done:
-    close(&r);
+    spmv_plan_destroy(plan);
+    spmv_plan_destroy(transposed);
     return st;
 }
 
