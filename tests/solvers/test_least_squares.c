@@ -351,6 +351,31 @@ static void scaled(void **state)
     }
 }
 
+/* Arrays in the context's memory, which stay as they are; two solves with one solver. */
+static void borrowed(void **state)
+{
+    static const int32_t row_ptr[] = {0, 2, 4, 5, 6}, col[] = {0, 1, 0, 1, 1, 0};
+    static const double val[] = {1, 100, 2, -100, 300, 5}, b[] = {-99, 102, -300, 5};
+    spmv_context *ctx = *state;
+    void *const there[] = {support_upload(ctx, row_ptr, sizeof row_ptr), support_upload(ctx, col, sizeof col),
+                           support_upload(ctx, val, sizeof val), support_upload(ctx, b, sizeof b),
+                           support_upload(ctx, b, 2 * sizeof *b)};
+    const spmv_csr a = support_csr_there(4, 2, 6, there[0], 32, there[1], there[2], SPMV_F64);
+    const spmv_least_squares_options o = options_of(NULL, 1e-12);
+    spmv_least_squares *solver = NULL;
+    spmv_least_squares_result r;
+    double x[2];
+    assert_ok(ctx, spmv_least_squares_create(ctx, &a, &o, &solver));
+    for (int k = 0; k < 2; k++) {
+        assert_ok(ctx, spmv_least_squares_solve(solver, there[3], there[4], &r, sizeof r));
+        support_fetch_as(ctx, SPMV_F64, there[4], 2, x);
+        assert_true(fabs(x[0] - 1) < 1e-11 && fabs(x[1] + 1) < 1e-11 && r.scaled && r.stop == SPMV_STOP_CONSISTENT);
+    }
+    assert_holds(ctx, there[2], val, sizeof val);
+    spmv_least_squares_destroy(solver);
+    support_free_each_in(ctx, there, sizeof there / sizeof *there);
+}
+
 /* More columns than the dense factorization takes: their singular values tell whether A has full rank. With
  * two parallel columns it has not, columns stay as they are, and x has the smallest norm. */
 static void doubtful_rank(void **state)
@@ -760,6 +785,7 @@ static void errors(void **state)
 }
 
 SUPPORT_MAIN(with_context(parabola), with_context(path), with_context(ring), with_context(augmented),
-             with_context(rank_loss), with_context(scaled), with_context(doubtful_rank), with_context(condition),
-             with_context(small), with_context(out_of_range), with_context(types), with_context(several),
-             with_context(callbacks), with_context(same_bits), with_context(roundoff), with_context(errors))
+             with_context(rank_loss), with_context(scaled), with_context(borrowed), with_context(doubtful_rank),
+             with_context(condition), with_context(small), with_context(out_of_range), with_context(types),
+             with_context(several), with_context(callbacks), with_context(same_bits), with_context(roundoff),
+             with_context(errors))
