@@ -37,7 +37,7 @@ enum { MOST = 1000, MOST_OF_GMRES = 100, FEWEST = 8, ILUT_FEWEST = 8 };
 static const double LEAST_SHARE = 0.5;
 
 /* With gmres, what takes up to so many times as much may be the rival. */
-static const double SLACK = 2;
+static const double SLACK = 1.5;
 
 /* A ball: a matrix of its own. */
 struct ball {
