@@ -24,6 +24,9 @@ enum { AHEAD = 64 };
  * at the end of a page. */
 enum { VALUES_AHEAD = 2048 };
 
+/* The terms of short rows for each branch. */
+enum { AT_ONCE = 4 };
+
 /* The terms of long rows that are computed at once. */
 enum { PACK_BYTES = 32 };
 

@@ -48,6 +48,12 @@ static ALWAYS_INLINE T TYPED(dot)(struct TYPED(entries) e, struct reading how, i
     int64_t j = 0;
     if (n <= SERIAL) {
         T sum = 0;
+        for (; j + AT_ONCE <= n; j += AT_ONCE)
+            for (int i = 0; i < AT_ONCE; i++) {
+                if (how.far)
+                    __builtin_prefetch(&e.x[column_at(e.col, how.narrow, j + i + AHEAD)]);
+                sum += TYPED(term)(e, how, j + i);
+            }
         for (; j < n; j++) {
             if (how.far)
                 __builtin_prefetch(&e.x[column_at(e.col, how.narrow, j + AHEAD)]);
