@@ -704,7 +704,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
         return has_failed(c, first, st) ? hand_over(c, first, rival, st) : st;
     spmv_status made = attempt.status != SPMV_OK ? attempt.status : make_rival(s, first, rival);
     /* again with more work, as long as the first one makes no progress */
-    while (made == SPMV_ERROR_LIMIT && follows_multigrid(first, rival) &&
+    while (made == SPMV_ERROR_LIMIT && (general || follows_multigrid(first, rival)) &&
            most_work(s, first, rival) < precond_most_work(&sizes) && solver_iterations(c) < c->most) {
         st = turn(c, first, first->spent, most, &stopped);
         if (!stopped)

@@ -93,7 +93,7 @@ static spmv_status make_b(struct job *job)
     void *solution = NULL;
     const double began = monotonic_seconds();
     spmv_status st =
-        place_known_vector(job->place, job->type, job->in.view.cols * job->columns, job_is_random(job), &solution);
+        place_known_vectors(job->place, job->type, job->in.view.cols, job->columns, job_is_random(job), &solution);
     job->p.x = solution;
     if (st == SPMV_OK)
         st = product_run(&job->p);

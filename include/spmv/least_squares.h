@@ -99,8 +99,8 @@ typedef struct spmv_least_squares spmv_least_squares;
  *
  * Memory: a copy of arrays in host memory, in the context's memory; the transpose (12 bytes a
  * nonzero in f64); the values once more if columns are scaled. With
- * SPMV_SCALING_AUTO or SPMV_SCALING_COLUMNS the entries are read on the host; on cuda this copies
- * arrays of the context's memory.
+ * columns scaled, or a scaling in question, entries are read on the host; on cuda this copies arrays of the
+ * context's memory. Norms of columns are found there, with memory for the values and the transpose once more.
  *
  * Errors: SPMV_ERROR_METHOD (no such solver; the message lists the names), SPMV_ERROR_ARGUMENT (an
  * option out of its range; also SPMV_SCALING_COLUMNS with damp), SPMV_ERROR_NOT_FINITE (the entries

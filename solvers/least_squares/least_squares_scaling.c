@@ -1,8 +1,10 @@
-/* The choice of D in B = A D, and the values of B. The entries are read on the host, once.
+/* The choice of D in B = A D, and the values of B. The entries are read on the host, once; on a GPU only
+ * where columns may have to be scaled, because their norms are found by a product there.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>
+#include <spmv/primitives.h>
 #include <stdio.h>
 
 #include "solvers/least_squares/least_squares_internal.h"
@@ -81,24 +83,62 @@ static spmv_status find_norms_carefully(const spmv_least_squares *s, const spmv_
     return SPMV_OK;
 }
 
-static spmv_status find_norms(const spmv_least_squares *s, const spmv_csr *a, struct columns *c)
+/* The same on a GPU, for real values: (A o A)' times ones. *found: the squares are in the range of the type. */
+static spmv_status find_norms_on_device(const spmv_least_squares *s, double *norm, bool *found)
 {
     spmv_status st = SPMV_OK;
+    spmv_context *const ctx = s->ctx;
+    spmv_csr squares = s->a;
+    const bool pattern = squares.val == NULL;
+    const spmv_type type = pattern ? SPMV_F64 : squares.type;
+    const double least = type == SPMV_F32 ? 0x1p-100 : 0x1p-900;
+    const int64_t size = (int64_t)spmv_type_size(type), n = squares.cols;
+    const union real one = real_scalar(type, 1);
+    spmv_plan_options options;
+    spmv_plan *plan = NULL;
+    void *values = NULL, *ones = NULL, *sums = NULL, *host = NULL;
+    *found = false;
+    if (!type_is_real(type) || squares.rows == 0 || n == 0)
+        return SPMV_OK;
+    spmv_plan_options_init(&options, sizeof options);
+    options.operation = SPMV_OPERATION_T;
+    options.type = type;
+    if (!pattern) {
+        TRY(context_lend(ctx, squares.nnz * size, &values));
+        TRY(spmv_map(ctx, SPMV_MAP_SQUARE, type, squares.val, values, squares.nnz));
+        squares.val = values;
+    }
+    TRY(spmv_plan_create(ctx, &squares, &options, &plan));
+    TRY(context_lend(ctx, squares.rows * size, &ones));
+    TRY(context_lend(ctx, n * size, &sums));
+    TRY(host_alloc(ctx, n * size, "norms of columns", &host));
+    TRY(spmv_map_index(ctx, type, &one, NULL, ones, squares.rows));
+    TRY(spmv_apply(plan, NULL, ones, NULL, sums));
+    TRY(spmv_download(ctx, sums, host, n * size));
+    *found = true;
+    for (int64_t j = 0; j < n; j++) {
+        norm[j] = sqrt(real_at(type, host, j));
+        *found = *found && norm[j] * norm[j] > least && norm[j] * norm[j] < 1 / least;
+    }
+done:
+    spmv_plan_destroy(plan);
+    context_take_back(ctx, values);
+    context_take_back(ctx, ones);
+    context_take_back(ctx, sums);
+    host_free(host);
+    return st;
+}
+
+static spmv_status find_norms_on_host(const spmv_least_squares *s, const spmv_csr *a, struct columns *c)
+{
     for (int64_t j = 0; j < a->cols; j++)
         c->norm[j] = 0;
     add_squares(a, c->norm);
-    if (are_in_range(c->norm, a->cols))
-        for (int64_t j = 0; j < a->cols; j++)
-            c->norm[j] = sqrt(c->norm[j]);
-    else
-        st = find_norms_carefully(s, a, c->norm, c->scale);
-    c->largest = 0;
-    c->smallest = INFINITY;
-    for (int64_t j = 0; j < a->cols; j++) {
-        c->largest = fmax(c->largest, c->norm[j]);
-        c->smallest = c->norm[j] > 0 ? fmin(c->smallest, c->norm[j]) : c->smallest;
-    }
-    return st != SPMV_OK ? st : context_poll(s->ctx, "norms of columns", a->nnz);
+    if (!are_in_range(c->norm, a->cols))
+        return find_norms_carefully(s, a, c->norm, c->scale);
+    for (int64_t j = 0; j < a->cols; j++)
+        c->norm[j] = sqrt(c->norm[j]);
+    return context_poll(s->ctx, "norms of columns", a->nnz);
 }
 
 /* The power of two that brings this norm to 1 to 2; 1 for 0. It and its reciprocal are normal numbers. */
@@ -118,9 +158,45 @@ static void say(spmv_least_squares *s, const char *why)
     snprintf(s->why_scaling, sizeof s->why_scaling, "%s", why);
 }
 
-/* Sets c->scale and s->scales_columns. *needed: D is not I. */
-static spmv_status choose(spmv_least_squares *s, const spmv_csr *a, struct columns *c, bool *needed)
+/* The matrix in host memory, copied there when it is first needed. */
+struct host_matrix {
+    const spmv_csr *given;
+    spmv_csr a;
+    struct csr_copies copies;
+    bool there;
+};
+
+static spmv_status fetch(const spmv_least_squares *s, struct host_matrix *h)
 {
+    const spmv_status st = h->there ? SPMV_OK : csr_to_host(s->ctx, h->given, false, &h->a, &h->copies);
+    h->there = st == SPMV_OK;
+    return st;
+}
+
+static spmv_status find_norms(const spmv_least_squares *s, struct host_matrix *h, struct columns *c)
+{
+    spmv_status st = SPMV_OK;
+    bool found = false;
+    if (context_on_device(s->ctx))
+        TRY(find_norms_on_device(s, c->norm, &found));
+    if (!found) {
+        TRY(fetch(s, h));
+        TRY(find_norms_on_host(s, &h->a, c));
+    }
+    c->largest = 0;
+    c->smallest = INFINITY;
+    for (int64_t j = 0; j < h->given->cols; j++) {
+        c->largest = fmax(c->largest, c->norm[j]);
+        c->smallest = c->norm[j] > 0 ? fmin(c->smallest, c->norm[j]) : c->smallest;
+    }
+done:
+    return st;
+}
+
+/* Sets c->scale and s->scales_columns. *needed: D is not I. */
+static spmv_status choose(spmv_least_squares *s, struct host_matrix *h, struct columns *c, bool *needed)
+{
+    const spmv_csr *const a = h->given;
     const spmv_type part = type_part(s->type);
     const double limit = LARGEST[part == SPMV_F64];
     const double all = c->largest > limit || c->largest < 1 / limit ? scale_of(part, c->largest) : 1;
@@ -141,7 +217,9 @@ static spmv_status choose(spmv_least_squares *s, const spmv_csr *a, struct colum
     else if (!(ratio > LEAST_RATIO))
         say(s, "the norms of the columns differ by a factor of 4 at most");
     else {
-        st = least_squares_full_rank(s->ctx, a, c->scale, &full);
+        st = fetch(s, h);
+        if (st == SPMV_OK)
+            st = least_squares_full_rank(s->ctx, &h->a, c->scale, &full);
         if (full)
             snprintf(s->why_scaling, sizeof s->why_scaling,
                      "the norms of the columns differ by a factor of %.2g, and A has full column rank", ratio);
@@ -193,19 +271,19 @@ spmv_status least_squares_scale(spmv_least_squares *s, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
     struct columns c = {0};
-    struct csr_copies copies = {0};
-    spmv_csr host;
+    struct host_matrix h = {.given = a};
     bool needed = false;
-    TRY(csr_to_host(s->ctx, a, false, &host, &copies));
     TRY(host_alloc(s->ctx, a->cols * (int64_t)sizeof *c.norm, "norms of columns", (void **)&c.norm));
     TRY(host_alloc(s->ctx, a->cols * (int64_t)sizeof *c.scale, "norms of columns", (void **)&c.scale));
-    TRY(find_norms(s, &host, &c));
-    TRY(choose(s, &host, &c, &needed));
-    if (needed && host.nnz > 0)
-        TRY(make(s, &host, &c));
+    TRY(find_norms(s, &h, &c));
+    TRY(choose(s, &h, &c, &needed));
+    if (needed && a->nnz > 0) {
+        TRY(fetch(s, &h));
+        TRY(make(s, &h.a, &c));
+    }
 done:
     host_free(c.norm);
     host_free(c.scale);
-    csr_free_host(&copies);
+    csr_free_host(&h.copies);
     return st;
 }

@@ -777,7 +777,7 @@ bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond
 {
     const bool too_large = st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_LIMIT;
     const bool dear = st == SPMV_ERROR_LIMIT && choice->rival != NULL;
-    const size_t used = choice->replaced ? strlen(choice->why) : 0;
+    const size_t told = strlen(choice->why), used = choice->replaced ? told : 0;
     char prefix[PRECOND_NAME + 32], text[200];
     const char *message = ctx->error;
     int row = 0;
@@ -795,7 +795,9 @@ bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond
     if (strncmp(message, prefix, strlen(prefix)) == 0)
         message += strlen(prefix);
     snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, message);
-    if (dear)
+    if (dear && choice->sampled[0].name != NULL)
+        snprintf(choice->why + told, sizeof choice->why - told, "; %s would take more: %s", choice->name, text);
+    else if (dear)
         snprintf(choice->why, sizeof choice->why, "%s would take more work, an estimate: %s", choice->name, text);
     else if (!choice->replaced)
         snprintf(choice->why, sizeof choice->why, "the first choice, %s, cannot be made: %s", choice->name, text);

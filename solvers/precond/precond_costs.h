@@ -19,8 +19,8 @@ struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char 
 /* On a host, by what a sample tells.
  *
  *   purpose  the solver that begins
- *   work     that making it takes, in units of context_pace, for each entry and row, where it is counted (ilu0, ilut, and
- *            amg for gmres)
+ *   work     that making it takes, in units of context_pace, for each entry and row, where it is counted (ilu0, ilut,
+ *            fsai, and amg for gmres)
  *   steps    that a solve takes */
 struct precond_cost precond_cost_sampled(enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
                                          double work, double steps);

@@ -580,6 +580,78 @@ static void unsymmetric_by_sample(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* ilu0 begins, and multigrid takes over. */
+static spmv_matrix *convection_matrix(spmv_context *ctx, spmv_csr *a)
+{
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:150,1", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, a);
+    return matrix;
+}
+
+/* A saddle point problem: the Laplacian of a grid of 40 x 40 points, and constraints on the differences of points of the
+ * same row. Symmetric, with zeros on the diagonal. */
+static spmv_matrix *saddle(spmv_context *ctx, spmv_csr *a)
+{
+    enum { SIDE = 40, N = SIDE * SIDE, CONSTRAINTS = N / 8, MOST = 5 * N + 4 * CONSTRAINTS };
+    int64_t *const row = support_zeros(MOST, 8), nnz = 0;
+    int32_t *const col = support_zeros(MOST, 4);
+    double *const val = support_zeros(MOST, 8);
+    spmv_matrix *matrix = NULL;
+    for (int64_t i = 0; i < N; i++) {
+        const int64_t beside[5] = {i, i % SIDE > 0 ? i - 1 : -1, i % SIDE < SIDE - 1 ? i + 1 : -1, i - SIDE, i + SIDE};
+        for (int t = 0; t < 5; t++)
+            if (beside[t] >= 0 && beside[t] < N) {
+                row[nnz] = i;
+                col[nnz] = (int32_t)beside[t];
+                val[nnz++] = t == 0 ? 4.001 : -1;
+            }
+    }
+    for (int64_t c = 0; c < CONSTRAINTS; c++)
+        for (int64_t t = 0; t < 2; t++) {
+            const int64_t at = 8 * c + 3 * t;
+            row[nnz] = N + c;
+            col[nnz] = (int32_t)at;
+            val[nnz++] = t == 0 ? 1 : -1;
+            row[nnz] = at;
+            col[nnz] = (int32_t)(N + c);
+            val[nnz++] = t == 0 ? 1 : -1;
+        }
+    assert_ok(ctx,
+              spmv_matrix_from_coo(ctx, N + CONSTRAINTS, N + CONSTRAINTS, nnz, row, col, val, SPMV_F64, &matrix, NULL));
+    spmv_matrix_view(matrix, a);
+    support_free(row, col, val);
+    return matrix;
+}
+
+/* minres begins without a preconditioner. A sample tells that gmres with ilut takes less work, and the solver keeps
+ * that. */
+static void saddle_by_sample(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    spmv_solver_info info;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip(); /* on a GPU there is no sample, and ref is slow */
+    spmv_matrix *const matrix = saddle(ctx, &a);
+    struct solve s = open_solve(ctx, &a, NULL);
+    assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+    assert_string_equal(info.solver, "minres");
+    run(ctx, &s);
+    assert_string_equal(s.r.solver, "gmres");
+    assert_string_equal(s.r.precond, "ilut");
+    assert_non_null(strstr(s.r.why_precond, "a sample of 113 rows predicts about"));
+    assert_non_null(strstr(s.r.why_precond, "iterations with none"));
+    const int64_t first = s.r.iterations;
+    assert_true(first < 400);
+    run(ctx, &s);
+    assert_string_equal(s.r.solver, "gmres");
+    assert_string_equal(s.r.precond, "ilut");
+    assert_true(s.r.iterations + 60 <= first);
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(matrix);
+}
+
 /* The same bits for one thread and for three, and in two runs. */
 static void bits(void **state)
 {
@@ -587,25 +659,30 @@ static void bits(void **state)
     if (support_backend != SPMV_BACKEND_OMP)
         skip();
     static const int threads[] = {1, 3, 3};
-    double *x[3];
-    int64_t n = 0;
-    for (int i = 0; i < 3; i++) {
-        spmv_context *const ctx = support_context_on(SPMV_BACKEND_OMP, threads[i]);
-        spmv_csr a;
-        spmv_matrix *const matrix = race_matrix(ctx, &a);
-        struct solve s = open_solve(ctx, &a, NULL);
-        n = a.rows;
-        x[i] = support_zeros(n, 8);
-        run(ctx, &s);
-        assert_string_equal(s.r.precond, "amg");
-        assert_ok(ctx, spmv_download(ctx, s.x, x[i], 8 * n));
-        close_solve(ctx, &s);
-        spmv_matrix_destroy(matrix);
-        spmv_context_destroy(ctx);
+    for (int which = 0; which < 3; which++) {
+        double *x[3];
+        int64_t n = 0;
+        for (int i = 0; i < 3; i++) {
+            static const char *const takes[] = {"amg", "amg", "ilut"};
+            spmv_context *const ctx = support_context_on(SPMV_BACKEND_OMP, threads[i]);
+            spmv_csr a;
+            spmv_matrix *const matrix = which == 0   ? race_matrix(ctx, &a)
+                                        : which == 1 ? convection_matrix(ctx, &a)
+                                                     : saddle(ctx, &a);
+            struct solve s = open_solve(ctx, &a, NULL);
+            n = a.rows;
+            x[i] = support_zeros(n, 8);
+            run(ctx, &s);
+            assert_string_equal(s.r.precond, takes[which]);
+            assert_ok(ctx, spmv_download(ctx, s.x, x[i], 8 * n));
+            close_solve(ctx, &s);
+            spmv_matrix_destroy(matrix);
+            spmv_context_destroy(ctx);
+        }
+        assert_memory_equal(x[0], x[1], 8 * (size_t)n);
+        assert_memory_equal(x[1], x[2], 8 * (size_t)n);
+        support_free(x[0], x[1], x[2]);
     }
-    assert_memory_equal(x[0], x[1], 8 * (size_t)n);
-    assert_memory_equal(x[1], x[2], 8 * (size_t)n);
-    support_free(x[0], x[1], x[2]);
 }
 
 /* ---------------------------------------------------------------------- nodes */
@@ -916,6 +993,6 @@ static void share_of_memory(void **state)
 SUPPORT_MAIN(with_context(predictions), with_context(by_sample), with_context(along_lines),
              with_context(sample_within_a_limit), with_context(second_wins), with_context(no_room_for_a_race),
              with_context(several), with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
-             with_context(unsymmetric_by_sample), with_context(bits), with_context(nodes),
-             with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
-             with_context(convection), with_context(share_of_memory))
+             with_context(unsymmetric_by_sample), with_context(saddle_by_sample), with_context(bits),
+             with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
+             with_context(indefinite), with_context(convection), with_context(share_of_memory))
