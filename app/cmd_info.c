@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <spmv/least_squares.h>
 #include <spmv/solvers.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,6 +70,8 @@ struct findings {
     char solver[32];   /* of spmv solve; "": none */
     char why[512];     /* this solver, or why there is none */
     char place[256];   /* where spmv solve runs, and why; "": where info runs */
+    bool knows_condition;
+    spmv_singular_values singular; /* if it is known */
 };
 
 /* A preconditioner of that many rows takes no time; without "auto", solve takes no dense factor. */
@@ -189,6 +192,37 @@ static void print_passed_over(const spmv_plan *plan)
         print_line(i == 0 ? "not taken" : "", "%s: %s", method, reason);
 }
 
+/* Each digit of the condition number is one that x may lose. */
+static void print_condition(const spmv_singular_values *v, spmv_type type)
+{
+    static const double rtol = 1e-8; /* of spmv solve */
+    const double unit = real_limits_of(type_part(type)).roundoff, condition = v->largest / v->smallest;
+    print_line("singular values", "%.4g to %.4g, after %lld steps", v->smallest, v->largest, (long long)v->iterations);
+    if (v->iterations == 0) {
+        print_line("condition number", "no entries");
+        return;
+    }
+    if (v->singular) {
+        print_line("condition number", "infinite to the precision of %s: the matrix has lost rank",
+                   spmv_type_name(type));
+        print_line("accuracy of x", "A x = b has a solution only for some b, and then many; see --solver lsmr");
+        return;
+    }
+    print_line("condition number", "%s %.3g%s", v->converged ? "about" : "at least", condition,
+               v->converged ? "" : ": the smallest singular value has not converged");
+    if (condition * rtol >= 1)
+        print_line("accuracy of x",
+                   "%sno digit of x is certain at a relative residual of %.0e; in %s the best relative error "
+                   "is about %.0e",
+                   v->converged ? "" : "at most: ", rtol, spmv_type_name(type), fmin(1, condition * unit));
+    else
+        print_line("accuracy of x",
+                   "a relative residual of %.0e allows a relative error of x up to %.0e; in %s the best is "
+                   "about %.0e%s",
+                   rtol, condition * rtol, spmv_type_name(type), condition * unit,
+                   v->converged ? "" : ", or more, since the condition number may be larger");
+}
+
 static void print_info(const struct input *in, const spmv_statistics *s, const spmv_context *ctx,
                        const struct product *p, const struct findings *f)
 {
@@ -225,6 +259,8 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("spmv solve takes", "%s%s%s", f->solver, f->solver[0] != '\0' ? ": " : "", f->why);
     if (f->place[0] != '\0')
         print_line("spmv solve runs on", "%s", f->place);
+    if (f->knows_condition)
+        print_condition(&f->singular, p->type);
     print_line("memory of the plan", "%lld bytes, made in %s", (long long)p->info.bytes, seconds_text(p->info.seconds));
     printf("\n  %21s %12s\n", "row length", "rows");
     print_histogram(s);
@@ -276,6 +312,16 @@ static spmv_status write_info_json(const struct options *o, const struct input *
     json_put(info, "why_solver", json_text(f->why));
     if (f->place[0] != '\0')
         json_put(info, "place_of_solve", json_string(f->place));
+    if (f->knows_condition) {
+        const spmv_singular_values *const v = &f->singular;
+        json_put(info, "singular_values",
+                 json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:I}", "largest", json_number(v->largest),
+                           "largest_error", json_number(v->largest_error), "smallest", json_number(v->smallest),
+                           "smallest_error", json_number(v->smallest_error), "condition",
+                           v->singular || v->iterations == 0 ? json_null() : json_number(v->largest / v->smallest),
+                           "converged", v->converged, "singular", v->singular, "iterations",
+                           (json_int_t)v->iterations));
+    }
     json_put(info, "passed_over", json_passed_over(p->plan));
     json_put(root, "info", info);
     json_put(root, "result", json_plan(p, "spmv"));
@@ -310,6 +356,12 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
         if (s.pattern_symmetric && !s.symmetric && !s.skew_symmetric && !s.hermitian)
             f.difference = largest_difference(ctx, &in.view);
         find_solver_and_place(o, &p, &s, &f);
+    }
+    if (st == SPMV_OK && o->condition) {
+        st = spmv_estimate_singular_values(ctx, &p.view, 1e-3, 0, &f.singular, sizeof f.singular);
+        f.knows_condition = st == SPMV_OK;
+        if (st != SPMV_OK)
+            report(st, spmv_last_error(ctx));
     }
     if (st == SPMV_OK && !(o->json && o->json_path == NULL)) {
         print_info(&in, &s, ctx, &p, &f);

@@ -26,8 +26,8 @@ static spmv_status run_help(const struct options *o, const char *const *argument
 static const struct command commands[] = {
     {"matvec", "A [x]", "y = alpha A x + beta y0, one value per line (default x: ones)", IN_PRODUCT, 1, 2, run_product},
     {"spgemm", "A B", "C = A B for sparse matrices; with --triple R A P: C = R (A P)", IN_SPGEMM, 2, 3, run_spgemm},
-    {"solve", "A [b]", "solve A x = b, by least squares if A is not square (default b: A times fixed random numbers)", IN_SOLVE, 1, 2,
-     run_solve},
+    {"solve", "A [b]", "solve A x = b, by least squares if A is not square (default b: A times fixed random numbers)",
+     IN_SOLVE, 1, 2, run_solve},
     {"bench", "[A...]", "measure products and primitives, and other libraries", IN_BENCH, 0, INT_MAX, run_bench},
     {"info", "A", "properties of the matrix, and the method chosen for it", IN_INFO, 1, 1, run_info},
     {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", IN_EXPLAIN, 0,

@@ -139,6 +139,9 @@ static const struct row rows[] = {
     {"scaling", .argument = "auto|none|columns", CHOICE(int, scaling, scalings), .commands = IN_SOLVE,
      .standard = "auto",
      .help = "least squares: scale the columns of A to norms of about 1; auto: where that cannot change x"},
+    {"condition", FLAG(condition), .commands = IN_INFO,
+     .help =
+         "estimate the extreme singular values, the condition number, and what accuracy of x it allows (default: not)"},
     {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .commands = IN_SOLVE | IN_BENCH,
      .help =
          "iteration limit (default: 10 times the rows, least squares the smaller size of A, at least 100; bench of a "

@@ -70,6 +70,7 @@ struct options {
     bool inner;
     double rtol, atol;
     double damp, conlim;
+    bool condition;                 /* --condition */
     int scaling;                    /* a spmv_column_scaling */
     double max_seconds;             /* 0: no limit */
     int max_iterations;             /* 0: not given */

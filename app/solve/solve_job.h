@@ -91,6 +91,9 @@ spmv_status job_load(struct job *job);
 /* Loads the vectors, and makes the plan. */
 spmv_status job_begin(struct job *job);
 
+/* Computes b = A solution and checks it: with a wrong b, a right x would appear wrong. */
+spmv_status job_make_b(struct job *job);
+
 /* ---------------------------------------------------------------- solve_backend.c */
 
 /* Whether the options leave it open to job_decide where the job runs: not if they name the backend, a

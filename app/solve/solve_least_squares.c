@@ -87,28 +87,6 @@ static spmv_status check_options(const struct job *job)
 
 /* ---------------------------------------------------------------- vectors */
 
-/* b = A times a known solution, checked. */
-static spmv_status make_b(struct job *job)
-{
-    void *solution = NULL;
-    const double began = monotonic_seconds();
-    spmv_status st =
-        place_known_vectors(job->place, job->type, job->in.view.cols, job->columns, job_is_random(job), &solution);
-    job->p.x = solution;
-    if (st == SPMV_OK)
-        st = product_run(&job->p);
-    if (st == SPMV_OK && job->o->verify != VERIFY_OFF) {
-        st = product_check(job->o, &job->p);
-        if (st == SPMV_ERROR_CHECK)
-            tell_check(&job->p, "b = A solution");
-    }
-    place_free(job->place, solution);
-    job->b = job->b_made = job->p.y;
-    job->p.y = NULL;
-    job->made_seconds = monotonic_seconds() - began;
-    return st;
-}
-
 static spmv_status load_vectors(struct job *job, const char *b_path)
 {
     const struct options *const o = job->o;
@@ -155,7 +133,7 @@ static spmv_status prepare(struct fit *f)
                          .alpha = 1};
     st = product_plan(job->place->ctx, &job->p);
     if (st == SPMV_OK && b_path == NULL)
-        st = make_b(job);
+        st = job_make_b(job);
     if (st != SPMV_OK)
         return st;
     const double sending = monotonic_seconds();
@@ -407,8 +385,10 @@ static void remark_all(const struct fit *f)
     remark_plan(job->in.argument, &job->p);
     remark(choice_is_auto(job->o->solver) ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for %s: %s", r->solver,
            why_solver(job));
-    remark(r->scaled || job->o->scaling == SPMV_SCALING_COLUMNS ? LEVEL_NORMAL : LEVEL_VERBOSE, "columns are %s: %s",
-           r->scaled ? "scaled" : "not scaled", r->why_scaling);
+    const bool uncertain = strstr(r->why_scaling, "not certain") != NULL;
+    remark(r->scaled || uncertain ? LEVEL_NORMAL : LEVEL_VERBOSE, "columns are %s: %s%s",
+           r->scaled ? "scaled" : "not scaled", r->why_scaling,
+           uncertain ? "; if A has it, --scaling columns gives the same x, and takes fewer iterations" : "");
     remark(LEVEL_NORMAL, "set up in %s, with the transpose; the solve took %s", seconds_text(f->setup_seconds),
            seconds_text(f->seconds));
     remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s%s%s", f->stop == SPMV_OK ? "solved" : "stopped",

@@ -101,13 +101,13 @@ static spmv_status check_symmetry(struct job *job)
 }
 
 /* Computes b = A solution and checks it: with a wrong b, a right x would appear wrong. */
-static spmv_status make_b(struct job *job)
+spmv_status job_make_b(struct job *job)
 {
     struct product *p = &job->p;
     void *solution = NULL;
     const double began = monotonic_seconds();
     spmv_status st =
-        place_known_vectors(job->place, job->type, job->in.view.rows, job->columns, job_is_random(job), &solution);
+        place_known_vectors(job->place, job->type, job->in.view.cols, job->columns, job_is_random(job), &solution);
     p->x = solution;
     if (st == SPMV_OK)
         st = product_run(p);
@@ -312,7 +312,7 @@ static spmv_status prepare(struct job *job, const char *b_path)
         st = check_symmetry(job);
     if (st == SPMV_OK)
         st = list_attempts(job);
-    return st == SPMV_OK && b_path == NULL ? make_b(job) : st;
+    return st == SPMV_OK && b_path == NULL ? job_make_b(job) : st;
 }
 
 /* Copies b to the context's memory and allocates x there. */

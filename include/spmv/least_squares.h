@@ -171,9 +171,11 @@ typedef struct spmv_least_squares_result {
  * same, and fewer iterations are needed where the norms of columns differ. SPMV_SCALING_AUTO scales if
  *   - damp = 0, and A has no more columns than rows,
  *   - norms of columns differ by a factor of more than 4, and
- *   - A certainly has full column rank, but for columns without entries: some of its columns can be
- *     solved for one after the other (a row has one entry in the columns that are left), and the at
- *     most 64 columns that remain have a Gram matrix that is clearly positive definite.
+ *   - A has full column rank, but for columns without entries: some of its columns can be solved for one
+ *     after the other (a row has one entry in the columns that are left), and if at most 64 columns remain,
+ *     their Gram matrix is clearly positive definite. If more remain, up to 300 steps of
+ *     spmv_estimate_singular_values with A D must converge to a smallest singular value of at least 1e-5
+ *     times the largest.
  * A whose entries are all very large or very small is scaled by one power of two.
  *
  * Returns one of the following, with *result filled:
@@ -205,6 +207,47 @@ typedef struct spmv_least_squares_result {
  * by the diagonal of A'A: A. van der Sluis, Numer. Math. 14, 1969. */
 SPMV_API spmv_status spmv_least_squares_solve(spmv_least_squares *solver, const void *b, void *x,
                                               spmv_least_squares_result *result, size_t size);
+
+/* ---------------------------------------------------------------- extreme singular values */
+
+/* Estimates of the largest and the smallest singular value of a matrix. */
+typedef struct spmv_singular_values {
+    size_t size; /* of this struct in bytes */
+
+    /* Singular values of A on a subspace: largest <= that of A, and smallest >= that of A (the smaller
+     * size of A: a zero column of a tall matrix makes it 0), both up to rounding. */
+    double largest, smallest;
+
+    /* A singular value of A is within this distance of each of the two. */
+    double largest_error, smallest_error;
+
+    int64_t iterations; /* each has one product with A and one with its transpose */
+    int converged;      /* 1: both distances are at most rtol times the value, or 8 unit roundoffs times largest */
+    int singular; /* 1: smallest is at most (rows + cols) unit roundoffs times largest: A has lost rank to rounding */
+} spmv_singular_values;
+
+/* Estimates the extreme singular values by the bidiagonalization of Golub and Kahan from a fixed
+ * pseudo-random vector, without reorthogonalization. largest / smallest is never more than the
+ * condition number, up to rounding. It is near the condition number if converged is 1: the distances are to
+ * any singular value, so a smaller one may be near to smallest, or the start nearly orthogonal to its vector. The smallest value converges slowly where
+ * others are near to it: then the quotient is only a lower bound.
+ *
+ *   a               as for spmv_least_squares_create
+ *   rtol            relative error wanted, above 0; 1e-3 is enough for a condition number
+ *   max_iterations  0: 1000
+ *   result          filled for SPMV_OK; all 0 for a matrix without rows, columns or entries
+ *   size            sizeof(spmv_singular_values)
+ *
+ * Waits twice in each iteration. context_set_cancel of the context ends it. Memory: plans for A and its
+ * transpose, a vector of rows and one of cols.
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (also: rtol or max_iterations out of range), SPMV_ERROR_NOT_FINITE (a norm
+ * is not finite, or squares of entries are out of range: scale A), SPMV_CANCELLED, those of
+ * spmv_plan_create. Determinism: as for spmv_least_squares_solve.
+ * Source: G. H. Golub, W. Kahan, SIAM J. Numer. Anal. 2, 1965; residual bound: G. W. Stewart, J.-G. Sun,
+ * "Matrix Perturbation Theory", 1990. */
+SPMV_API spmv_status spmv_estimate_singular_values(spmv_context *ctx, const spmv_csr *a, double rtol,
+                                                   int64_t max_iterations, spmv_singular_values *result, size_t size);
 
 SPMV_END_DECLS
 

@@ -70,6 +70,19 @@ static spmv_status make_plan(const spmv_least_squares *s, spmv_operation operati
     return spmv_plan_create(s->ctx, &s->a, &o, plan);
 }
 
+/* Plans for s->a, in place of those before. */
+static spmv_status make_plans(spmv_least_squares *s)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_destroy(s->plan);
+    spmv_plan_destroy(s->transposed);
+    s->plan = s->transposed = NULL;
+    TRY(make_plan(s, SPMV_OPERATION_N, &s->plan));
+    TRY(make_plan(s, SPMV_OPERATION_H, &s->transposed));
+done:
+    return st;
+}
+
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_least_squares_options *options,
                           spmv_least_squares **solver)
 {
@@ -92,8 +105,13 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_least
     s->type = o.type != SPMV_TYPE_DEFAULT ? o.type : a->val != NULL ? a->type : SPMV_F64;
     TRY(csr_to_context(ctx, a, true, &s->a, &s->copies));
     TRY(least_squares_scale(s, a));
-    TRY(make_plan(s, SPMV_OPERATION_N, &s->plan));
-    TRY(make_plan(s, SPMV_OPERATION_H, &s->transposed));
+    TRY(make_plans(s));
+    if (s->doubts) {
+        bool keeps = false;
+        TRY(least_squares_settle_doubts(s, &keeps));
+        if (!keeps)
+            TRY(make_plans(s));
+    }
     s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {

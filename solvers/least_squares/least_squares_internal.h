@@ -23,6 +23,10 @@ struct spmv_least_squares {
     void *scale;         /* the diagonal of D, one real number for each real number of x; NULL: D = I */
     double damp;         /* of the scaled system */
     bool scales_columns; /* D is not a multiple of I */
+    bool doubts;         /* columns are scaled, although A may have lost rank */
+    double ratio;        /* of the norms of columns */
+    const void *given;   /* the values of A in the context's memory */
+    spmv_type given_type;
     char why_scaling[160];
     spmv_type type;
     spmv_plan *plan, *transposed; /* for products with B and its conjugate transpose */
@@ -33,14 +37,25 @@ struct spmv_least_squares {
 /* ------------------------------------------------------------- least_squares_scaling.c */
 
 /* Chooses D, and replaces s->a, the matrix A, by B. host: A in host memory, or with values that are not
- * read. */
+ * read. s->doubts: the rank of A is not known. */
 spmv_status least_squares_scale(spmv_least_squares *s, const spmv_csr *host);
+
+/* With doubts, once there are plans for B: whether B has full column rank, by its singular values. If not,
+ * s->a becomes A again. */
+spmv_status least_squares_settle_doubts(spmv_least_squares *s, bool *keeps);
 
 /* ------------------------------------------------------------- least_squares_rank.c */
 
 /* Whether A, in host memory, certainly has full column rank, but for columns without entries. scale: one
  * number for each column, with which the columns have norms of about 1. SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
-spmv_status least_squares_full_rank(spmv_context *ctx, const spmv_csr *a, const double *scale, bool *full);
+enum column_rank { RANK_FULL, RANK_LOST, RANK_UNKNOWN };
+spmv_status least_squares_rank(spmv_context *ctx, const spmv_csr *a, const double *scale, enum column_rank *rank);
+
+/* ------------------------------------------------------------- singular_values.c */
+
+/* spmv_estimate_singular_values with plans for A and its conjugate transpose. */
+spmv_status singular_values_of_plans(spmv_plan *plan, spmv_plan *transposed, double rtol, int64_t most,
+                                     spmv_singular_values *to);
 
 /* ------------------------------------------------------------- least_squares_recurrences.c */
 

@@ -160,7 +160,8 @@ static bool is_positive(double (*g)[MOST_CORE][2], int n)
 }
 
 /* Whether the columns that remain are independent. */
-static spmv_status judge_core(spmv_context *ctx, const struct peel *p, const double *scale, int64_t remain, bool *full)
+static spmv_status judge_core(spmv_context *ctx, const struct peel *p, const double *scale, int64_t remain,
+                              enum column_rank *rank)
 {
     spmv_status st = SPMV_OK;
     double(*gram)[MOST_CORE][2] = NULL;
@@ -171,27 +172,27 @@ static spmv_status judge_core(spmv_context *ctx, const struct peel *p, const dou
     for (int64_t j = 0; j < p->a->cols; j++)
         number[j] = p->removed[j] ? -1 : next++;
     add_gram(p, scale, number, gram);
-    *full = is_positive(gram, (int)remain);
+    *rank = is_positive(gram, (int)remain) ? RANK_FULL : RANK_LOST;
 done:
     host_free(gram);
     host_free(number);
     return st;
 }
 
-spmv_status least_squares_full_rank(spmv_context *ctx, const spmv_csr *a, const double *scale, bool *full)
+spmv_status least_squares_rank(spmv_context *ctx, const spmv_csr *a, const double *scale, enum column_rank *rank)
 {
     spmv_status st = SPMV_OK;
     struct peel p = {0};
-    *full = false;
+    *rank = RANK_LOST;
     if (a->rows < a->cols)
         return SPMV_OK;
     TRY(open(&p, ctx, a));
     count_entries(&p);
     TRY(context_poll(ctx, "the rank of a matrix", a->nnz));
     const int64_t remain = remove_columns(&p);
-    *full = remain == 0;
+    *rank = remain == 0 ? RANK_FULL : RANK_UNKNOWN;
     if (remain > 0 && remain <= MOST_CORE)
-        TRY(judge_core(ctx, &p, scale, remain, full));
+        TRY(judge_core(ctx, &p, scale, remain, rank));
 done:
     close(&p);
     return st;

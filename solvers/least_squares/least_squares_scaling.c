@@ -202,7 +202,7 @@ static spmv_status choose(spmv_least_squares *s, struct host_matrix *h, struct c
     const double all = c->largest > limit || c->largest < 1 / limit ? scale_of(part, c->largest) : 1;
     const double ratio = c->largest > 0 ? c->largest / c->smallest : 1;
     const bool forced = s->options.scaling == SPMV_SCALING_COLUMNS;
-    bool full = false;
+    enum column_rank rank = RANK_LOST;
     for (int64_t j = 0; j < a->cols; j++)
         c->scale[j] = scale_of(part, c->norm[j]);
     spmv_status st = SPMV_OK;
@@ -219,15 +219,15 @@ static spmv_status choose(spmv_least_squares *s, struct host_matrix *h, struct c
     else {
         st = fetch(s, h);
         if (st == SPMV_OK)
-            st = least_squares_full_rank(s->ctx, &h->a, c->scale, &full);
-        if (full)
-            snprintf(s->why_scaling, sizeof s->why_scaling,
-                     "the norms of the columns differ by a factor of %.2g, and A has full column rank", ratio);
-        else
-            snprintf(s->why_scaling, sizeof s->why_scaling,
-                     "the norms of the columns differ by a factor of %.2g, but full column rank is not certain", ratio);
+            st = least_squares_rank(s->ctx, &h->a, c->scale, &rank);
+        if (rank == RANK_UNKNOWN && all != 1) /* A itself cannot be multiplied */
+            rank = RANK_LOST;
+        s->ratio = ratio;
+        s->doubts = rank == RANK_UNKNOWN;
+        snprintf(s->why_scaling, sizeof s->why_scaling, "the norms of the columns differ by a factor of %.2g, %s",
+                 ratio, rank == RANK_FULL ? "and A has full column rank" : "but A has lost rank, or almost");
     }
-    s->scales_columns = forced || full;
+    s->scales_columns = forced || rank != RANK_LOST;
     if (!s->scales_columns)
         for (int64_t j = 0; j < a->cols; j++)
             c->scale[j] = all;
@@ -259,6 +259,8 @@ static spmv_status make(spmv_least_squares *s, const spmv_csr *a, const struct c
     TRY(spmv_upload(s->ctx, values, s->values, bytes));
     TRY(spmv_upload(s->ctx, scale, s->scale, scale_bytes));
     TRY(spmv_synchronize(s->ctx));
+    s->given = s->a.val;
+    s->given_type = s->a.type;
     s->a.val = s->values;
     s->a.type = type;
 done:
@@ -285,5 +287,33 @@ done:
     host_free(c.norm);
     host_free(c.scale);
     csr_free_host(&h.copies);
+    return st;
+}
+
+/* Steps, and the smallest singular value of B over the largest, from which on B has full rank. Its start is a
+ * fixed pseudo-random vector, which has a part along every null vector. */
+enum { RANK_STEPS = 300 };
+static const double FULL_RANK = 1e-5;
+
+spmv_status least_squares_settle_doubts(spmv_least_squares *s, bool *keeps)
+{
+    spmv_status st = SPMV_OK;
+    spmv_singular_values v = {0};
+    TRY(singular_values_of_plans(s->plan, s->transposed, 0.1, RANK_STEPS, &v));
+    *keeps = v.converged && v.smallest > FULL_RANK * v.largest;
+    s->doubts = false;
+    s->scales_columns = *keeps;
+    snprintf(s->why_scaling, sizeof s->why_scaling, "the norms of the columns differ by a factor of %.2g, %s", s->ratio,
+             *keeps        ? "and A has full column rank, as far as its singular values tell"
+             : v.converged ? "but A has lost rank, or almost"
+                           : "but full column rank is not certain");
+    if (*keeps)
+        goto done;
+    s->a.val = s->given;
+    s->a.type = s->given_type;
+    spmv_free(s->ctx, s->values);
+    spmv_free(s->ctx, s->scale);
+    s->values = s->scale = NULL;
+done:
     return st;
 }

@@ -200,6 +200,7 @@ CALL(preconditioner_apply, arg(0, jacobi), arg(1, x), arg(2, y))
 CALL(preconditioner_update_values, arg(0, renewed), arg(1, x))
 CALL(preconditioner_describe, arg(0, jacobi), arg(1, host), sizeof(size_t))
 CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
+CALL(estimate_singular_values, C, arg(1, &csr), 0.1, 0, arg(2, host), sizeof(size_t))
 CALL(least_squares_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(least_squares_solve, arg(0, fit), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
@@ -351,6 +352,7 @@ static const struct function functions[] = {
     ROW(preconditioner_update_values, 2, 0),
     ROW(preconditioner_describe, 2, 0),
     ROW(cg, 3, 2),
+    ROW(estimate_singular_values, 3, 0),
     ROW(least_squares_create, 3, 1),
     ROW(least_squares_solve, 3, 1),
     ROW(solver_create, 3, 1),

@@ -55,7 +55,7 @@ class PlainForm(test_program.Case):
 VALUES = {
     "output": ["-o", "out.svg"], "alpha": ["--alpha", "2"], "beta": ["--beta", "2"], "y0": ["--y0", "v"], "transpose": ["--transpose"],
     "x0": ["--x0", "v"], "rtol": ["--rtol", "1"], "atol": ["--atol", "1"], "damp": ["--damp", "1"],
-    "conlim": ["--conlim", "9"], "scaling": ["--scaling", "none"], "max-iterations": ["--max-iterations", "3"],
+    "conlim": ["--conlim", "9"], "condition": ["--condition"], "scaling": ["--scaling", "none"], "max-iterations": ["--max-iterations", "3"],
     "max-seconds": ["--max-seconds", "100"],
     "history": ["--history", "h.csv"], "plot": ["--plot", "p.svg"], "precond": ["--precond", "none"],
     "solution": ["--solution", "ones"], "inner": ["--inner"], "suite": ["--suite", "small"], "op": ["--op", "spmv"],

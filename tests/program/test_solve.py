@@ -92,6 +92,23 @@ class LeastSquares(Solve):
             for found, right in zip(numbers(self.ok("solve", wide, one, *options).stdout), known):
                 self.assertAlmostEqual(found, right, 12)
 
+    def test_info_estimates_the_condition_number(self):
+        n = 30  # differences on a path: 2 sin(j pi / 2n)
+        entries = [(i, i + k, 2.0 * k - 1) for i in range(n - 1) for k in range(2)]
+        path = self.write("path.mtx", Matrix(n - 1, n, entries).text())
+        known = math.sin((n - 1) * math.pi / (2 * n)) / math.sin(math.pi / (2 * n))
+        for backend in "omp", "ref":
+            done = self.ok("info", path, "--condition", "--json", "--backend", backend)
+            found = json.loads(done.stdout)["info"]["singular_values"]
+            self.assertTrue(found["converged"] and not found["singular"])
+            self.assertAlmostEqual(found["condition"] / known, 1, 2)
+        self.assertRegex(self.ok("info", path, "--condition").stdout, r"(?m)^condition number +about 19")
+        ring = [(i, (i + k) % n, 2.0 * k - 1) for i in range(n) for k in range(2)]
+        singular = self.ok("info", self.write("ring.mtx", Matrix(n, n, ring).text()), "--condition").stdout
+        self.assertIn("the matrix has lost rank", " ".join(singular.split()))
+        self.assertNotIn("singular values", self.ok("info", path).stdout)
+        self.fails(7, "info", self.write("nan.mtx", Matrix(1, 1, [(0, 0, math.nan)]).text()), "--condition", says="not finite")
+
     def test_failures_are_named(self):
         n = 10
         hilbert = self.write("h.mtx", Matrix(n, n, [(i, j, 1 / (i + j + 1)) for i in range(n) for j in range(n)]).text())
