@@ -117,6 +117,7 @@ static const char *const more[] = {
  * for each of X and Y. */
 static const char *const many[] = {
     /* meshes and bands */
+    "poisson2d:100",
     "poisson2d:700",
     "poisson3d:80",
     "stencil27:60",
@@ -136,6 +137,17 @@ static const char *const many[] = {
     "twin:scircuit",
     "twin:mac_econ_fwd500",
     "twin:mip1",
+    "twin:rma10",
+    "twin:shipsec1",
+    "twin:consph",
+    "twin:pdb1HYS",
+    "twin:ASIC_680k",
+    "twin:rail4284",
+    /* ldoor and circuit5M with a fourth of the rows */
+    "twin:rows=238051,nnz=11630619,std=11.947,max=77,bw_frac=0.20421,avg_neighbours=1.7967,"
+    "cross_row_similarity=0.90605",
+    "twin:rows=1389582,nnz=14881073,std=678.3,max=322625,bw_frac=0.50252,avg_neighbours=1.0653,"
+    "cross_row_similarity=0.94277",
     /* graphs */
     "rmat:16,16",
     "rmat:18,16",
@@ -146,6 +158,8 @@ static const char *const many[] = {
     "twin:in-2004",
     "twin:webbase-1M",
     "twin:roadNet-TX",
+    "twin:rows=1048576,nnz=6291372,std=1.3364,max=23,bw_frac=0.41968,avg_neighbours=0.49373,"
+    "cross_row_similarity=0.48091",                     /* delaunay_n20 */
     "twin:rows=334863,nnz=1851744,std=5.76,max=549",    /* com-Amazon */
     "twin:rows=1134890,nnz=5975248,std=50.8,max=28754", /* com-Youtube */
     "twin:rows=916428,nnz=5105039,std=6.55,max=456",    /* web-Google */
@@ -183,7 +197,7 @@ static const struct {
     {"small", "13 families of 0.4 to 6 million nonzeros: under 2 minutes on 4 cores", small},
     {"std", "14 generated matrices and 20 twins of up to 60 million nonzeros: under 8 minutes on a GPU", standard},
     {"more", "20 matrices that std lacks, of up to 99 million nonzeros: some minutes on a GPU", more},
-    {"many", "29 matrices, 12 of them graphs, for --op spmm and sddmm: minutes on a GPU", many},
+    {"many", "39 matrices, 13 of them graphs, for --op spmm and sddmm: minutes on a GPU", many},
     {"cg", "9 systems of 1,000 to 8 million rows, for --op cg: a minute on a GPU", solvers},
     {"general", "4 systems that are not symmetric, of up to 8 million rows, for --op gmres and bicgstab", general},
     {"large", "hundreds of millions of nonzeros: 40 GB of memory", large},

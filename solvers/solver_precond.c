@@ -180,17 +180,21 @@ spmv_csr solver_sizes(const spmv_solver *s)
     return sizes;
 }
 
-/* The one that takes least. beside: that is the rival of this one, which may fail: it needs few iterations. */
-static const struct precond_estimate *least_of(const struct precond_estimate *list, int count, const char *beside)
+/* Beside one that may need many more iterations than a ball tells: one that needs few, ilut or amg; beside ilut any. */
+static bool may_be_rival(const char *name, const char *of)
+{
+    return strcmp(name, of) != 0 && strcmp(name, "jacobi") != 0 &&
+           (strcmp(name, "ilu0") != 0 || strcmp(of, "ilut") == 0);
+}
+
+/* The one that takes least; of: as the rival of this one, NULL: of all. */
+static const struct precond_estimate *least_of(const struct precond_estimate *list, int count, const char *of)
 {
     const struct precond_estimate *least = NULL;
-    for (int i = 0; i < count; i++) {
-        const bool is_left =
-            beside == NULL || (strcmp(list[i].name, beside) != 0 && strcmp(list[i].name, "jacobi") != 0);
-        if (is_left && isfinite(list[i].cost.steps) &&
+    for (int i = 0; i < count; i++)
+        if (isfinite(list[i].cost.steps) && (of == NULL || may_be_rival(list[i].name, of)) &&
             (least == NULL || precond_cost_of_all(&list[i].cost) < precond_cost_of_all(&least->cost)))
             least = &list[i];
-    }
     return least;
 }
 
@@ -199,7 +203,7 @@ static const struct precond_estimate *least_of(const struct precond_estimate *li
 static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                     struct precond_choice *choice)
 {
-    static const char *const names[] = {"ilu0", "jacobi", "ilut", "amg"};
+    static const char *const names[] = {"ilu0", "ilut", "jacobi", "amg"};
     enum { COUNT = sizeof names / sizeof *names };
     const struct sample_source source = {.a = a, .options = options, .type = options->type};
     struct precond_estimate list[COUNT];
@@ -215,12 +219,23 @@ static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const 
         return SPMV_OK;
     const struct precond_estimate *const next = least_of(list, COUNT, best->name);
     choice->name = best->name;
-    choice->sampled[0] = *best;
     choice->rival = next != NULL ? next->name : strcmp(best->name, "ilut") != 0 ? "ilut" : NULL;
+    choice->sampled[0] = *best;
     if (next != NULL)
         choice->sampled[1] = *next;
     snprintf(choice->why, sizeof choice->why, "%s", words);
     return SPMV_OK;
+}
+
+/* An ilut that was refused after so much work is the rival of what stands in for it: it takes more than that. */
+static void keep_refused(const spmv_csr *a, int64_t work, struct precond_choice *choice)
+{
+    enum { TIMES = 2 };
+    const struct precond_cost usual = precond_cost(false, PRECOND_FOR_UNSYMMETRIC, "ilut", a->rows, a->nnz, 0);
+    if (choice->rival != NULL && strcmp(choice->rival, "ilut") == 0)
+        choice->sampled[0] = (struct precond_estimate){
+            "ilut", precond_cost_sampled(PRECOND_FOR_UNSYMMETRIC, "ilut", a->rows, a->nnz,
+                                         TIMES * (double)work / (double)(a->rows + a->nnz), usual.steps)};
 }
 
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
@@ -230,19 +245,24 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
     spmv_status st = SPMV_OK;
     struct precond_choice choice;
     const bool general = purpose == PRECOND_FOR_UNSYMMETRIC;
-    const bool sampled = general && !context_on_device(ctx) && a->rows >= PRECOND_SAMPLED_ROWS;
+    const bool sampled = general && real && !context_on_device(ctx) && a->rows >= PRECOND_SAMPLED_ROWS;
     if (general && real && !sampled)
         TRY(precond_choose_unsymmetric(ctx, a, options, &choice));
     else
         TRY(precond_choose(ctx, purpose, NULL, &choice));
     if (sampled)
         TRY(choose_by_sample(ctx, a, options, &choice));
-    do {
-        context_pace(ctx, precond_choice_work(&choice, a));
+    for (;;) {
+        const int64_t work = precond_choice_work(&choice, a);
+        context_pace(ctx, work);
         st = general ? solver_make_unsymmetric(ctx, choice.name, a, options, made)
                      : spmv_preconditioner_create(ctx, choice.name, a, options, made);
         context_pace(ctx, 0);
-    } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
+        if (st == SPMV_OK || !precond_choose_next(ctx, st, &choice))
+            break;
+        if (st == SPMV_ERROR_LIMIT && work > 0 && !context_on_device(ctx))
+            keep_refused(a, work, &choice);
+    }
     if (st == SPMV_OK) {
         snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
         (*made)->rival = precond_choice_rival(&choice);

@@ -1,7 +1,7 @@
 /* A race between two preconditioners under "auto": of conjugate gradients, of gmres, or of minres against
  * gmres with ilut. Facts of a matrix predict the iterations badly; the residuals of a solve do so better,
  * and a solve with a sample of the matrix does so best, where it costs little (solver_sample.c). The table of
- * precond_choose.c names the preconditioner that begins, and its rival.
+ * precond_choose.c, or for gmres the sample, names the preconditioner that begins, and its rival.
  *
  * The first one runs until its work is that of the rival's set-up. Where the residuals then predict
  * that it has more work to do than the rival needs for all, the rival is made and goes on from the x
@@ -381,7 +381,7 @@ static bool follows_multigrid(const struct runner *first, const struct runner *r
     return strcmp(first->name, "amg") == 0 && strcmp(rival->name, "ilut") == 0;
 }
 
-/* The most work of making the rival; 0: any. Incomplete factors may take as much as the table of costs says, unless
+/* The most work of making the rival; 0: any. By a sample as much as the first is predicted to need. Else incomplete factors may take as much as the table of costs says, unless
  * they were already refused for that: if ilu0 stands in for them. Beside minres without a preconditioner, as of
  * saddle points, they may take as much as that has done. A complete one, and one that follows multigrid, may take as
  * much as the first is predicted to need, or if it makes no progress four times what it has done. */
@@ -393,8 +393,8 @@ static int64_t most_work(const spmv_solver *s, const struct runner *first, const
     const int64_t work = precond_factor_work(&sizes) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
     if (strcmp(rival->name, "cholesky") == 0)
         return as_much;
-    if (precond_sampled(s->precond, first->name) != NULL)
-        return isfinite(first->left)
+    if (precond_sampled(s->precond, first->name) != NULL) /* gmres without progress: any */
+        return isfinite(first->left) || first->solver->symmetric
                    ? precond_work_of(solver_purpose(first->solver), rival->name, sizes.rows, sizes.nnz, most)
                    : 0;
     if (follows_multigrid(first, rival))
@@ -599,6 +599,7 @@ static bool samples_rival(struct judge *judge)
             return true;
         best->cost.steps = INFINITY;
     }
+    replace_rival(a->c, first, a->rival, "ilut");
     return false;
 }
 

@@ -16,6 +16,14 @@ enum { MOST_PACKS = 8 };
  * limits. A multiple of LANES, so that a sum of every LANES-th entry prefetches its own. */
 enum { AHEAD_BYTES = 4096, LEAST_AHEAD = 16, MOST_AHEAD = 64 };
 
+/* Rows of a tile: begin ... end - 1. */
+struct rows {
+    int64_t begin, end;
+};
+
+/* The bytes of x that all steps of a few rows read: those of a first-level cache. */
+enum { PIECE_BYTES = 1 << 15 };
+
 static ALWAYS_INLINE int64_t entries_ahead(size_t bytes)
 {
     return max_i64(LEAST_AHEAD, min_i64(MOST_AHEAD, AHEAD_BYTES / (int64_t)bytes));

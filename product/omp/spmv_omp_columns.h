@@ -39,53 +39,72 @@ static ALWAYS_INLINE struct TYPED(values) TYPED(values_of)(const struct TYPED(so
 #undef PACKED_NAME
 #undef PACKED_NAME_
 
-/* One tile for the columns of `packs` packs of so many bytes, from `first` on. */
-static ALWAYS_INLINE void TYPED(some)(int64_t t, const struct TYPED(source) * source, int first, int bytes, int packs)
+/* Rows of a tile for the columns of `packs` packs of so many bytes, from `first` on. */
+static ALWAYS_INLINE void TYPED(some)(int64_t t, const struct TYPED(source) * source, struct rows rows, int first,
+                                      int bytes, int packs)
 {
     switch (bytes / (int)sizeof(PART)) {
 #if !IS_COMPLEX
     case 1:
-        TYPED(columns_1)(t, source, first, packs);
+        TYPED(columns_1)(t, source, rows, first, packs);
         break;
 #endif
     case 2:
-        TYPED(columns_2)(t, source, first, packs);
+        TYPED(columns_2)(t, source, rows, first, packs);
         break;
     case 4:
-        TYPED(columns_4)(t, source, first, packs);
+        TYPED(columns_4)(t, source, rows, first, packs);
         break;
     case 8:
-        TYPED(columns_8)(t, source, first, packs);
+        TYPED(columns_8)(t, source, rows, first, packs);
         break;
     case 16:
-        TYPED(columns_16)(t, source, first, packs);
+        TYPED(columns_16)(t, source, rows, first, packs);
         break;
     }
 }
 
 #define STEP_FUNCTION(target, bytes, packs)                                                                            \
-    static NOINLINE target void TYPED(columns_##bytes##_##packs)(int64_t t, const void *source, int first)             \
+    static NOINLINE target void TYPED(columns_##bytes##_##packs)(int64_t t, const void *source, struct rows rows,      \
+                                                                 int first)                                            \
     {                                                                                                                  \
-        TYPED(some)(t, source, first, bytes, packs);                                                                   \
+        TYPED(some)(t, source, rows, first, bytes, packs);                                                             \
     }
 COLUMNS_STEPS(STEP_FUNCTION)
 
-/* All columns, in steps from the left, then the epilogue of the tile's own rows. The second step and those after it
- * read the tile's entries from the second-level cache. */
+/* The end of the rows from begin on whose elements of x take about PIECE_BYTES. */
+static int64_t TYPED(piece_end)(const struct TYPED(source) * s, int64_t begin, int64_t end)
+{
+    const int64_t first = offset_at(s->a->row_ptr, s->a->row_ptr_bits, begin);
+    const int64_t entries = PIECE_BYTES / (s->vectors * (int64_t)sizeof(ELEMENT));
+    int64_t row = begin + 1;
+    while (row < end - 1 && offset_at(s->a->row_ptr, s->a->row_ptr_bits, row + 1) - first <= entries)
+        row++;
+    return end - row > 1 ? row : end;
+}
+
+/* All columns, in steps from the left, then the epilogue of the tile's own rows. Several steps go through a few rows
+ * at a time, so that they read whole rows of x, and the entries from the first-level cache. */
 static void TYPED(tile)(const struct omp_tiles *tiles, int64_t t, const void *source)
 {
 #define STEP(target, bytes, packs) {bytes * packs / (int)sizeof(T), TYPED(columns_##bytes##_##packs)},
     static const struct {
         int columns;
-        void (*some)(int64_t t, const void *source, int first);
+        void (*some)(int64_t t, const void *source, struct rows rows, int first);
     } steps[] = {COLUMNS_STEPS(STEP)};
 #undef STEP
     const struct TYPED(source) *s = source;
-    int step = tiles->first_step;
-    for (int first = 0; first < s->vectors; first += steps[step].columns) {
-        while (steps[step].columns > s->vectors - first)
-            step++;
-        steps[step].some(t, source, first);
+    const struct tile *const tile = &tiles->tile[t];
+    const bool several = steps[tiles->first_step].columns < s->vectors;
+    struct rows piece = {tile->begin.row, 0};
+    for (const int64_t end = tile[1].begin.row + 1; piece.begin < end; piece.begin = piece.end) {
+        int step = tiles->first_step;
+        piece.end = several ? TYPED(piece_end)(s, piece.begin, end) : end;
+        for (int first = 0; first < s->vectors; first += steps[step].columns) {
+            while (steps[step].columns > s->vectors - first)
+                step++;
+            steps[step].some(t, source, piece, first);
+        }
     }
     if (s->epilogue != NULL) {
         const struct own_rows rows = own_rows_of(&tiles->tile[t]);

@@ -2,9 +2,9 @@
  * tiles begin, which rows have the columns of the row before them, whether columns fit in 16 bits,
  * and whether they are scattered over x.
  *
- * One thread analyses a tile, and the place of its results is fixed by the matrix. The number of
- * threads affects one decision only: whether the matrix exceeds the caches of these threads, where
- * 16-bit columns and streaming stores pay off. Neither changes the bits of a product.
+ * One thread analyses a tile, and the place of its results is fixed by the matrix. The processor and the
+ * number of threads affect only what depends on caches: 16-bit columns, streaming stores, rows in the order
+ * of their lengths, prefetches of x. None of them changes the bits of a product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -21,8 +21,9 @@ enum { TILES_OF_TEAM = 16 };
 /* The cost of the search for the start of a tile, in elements of a simple loop. */
 enum { A_SEARCH = 256 };
 
-/* The least number of columns that a stretch must leave unread. */
-enum { LEAST_SAVED = 24 };
+/* The least number of columns that a stretch must leave unread: its start and end are mispredicted, which
+ * costs as much as reading some 100 columns. Where x is far more, since only plain rows prefetch it. */
+enum { LEAST_SAVED = 160, LEAST_SAVED_FAR = 640 };
 
 /* The least number of rows of a stretch where columns are not packed. There, gaps in the columns
  * read cost more than they save in shorter stretches. */
@@ -38,29 +39,29 @@ enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
 enum { ROWS_A_FORM = 16, FORMS_OVER_STRETCHES = 2, LONG_STRETCH = 64 };
 
 /* Sorting a stretch by length pays off with at least LEAST_SORTED rows and enough mispredicted row
- * ends: more than surprises_at_two at two lengths, and at least one in entries_a_surprise entries.
- * A misprediction costs as much as about ten entries of 12 bytes; the cost of reading out of order
- * grows with the bytes of an entry. */
-enum { LEAST_SORTED = 64 };
+ * ends: more than surprises_at_two at two lengths, and at least one in entries_a_surprise entries, or in
+ * entries_if_large if the matrix takes more than 1 / SORTED_SHARE of the caches. A misprediction costs as
+ * much as about ten entries of 12 bytes; the cost of reading out of order grows with the bytes of an entry
+ * and with the distance of the matrix. */
+enum { LEAST_SORTED = 64, SORTED_SHARE = 3 };
 struct sorting {
-    int64_t surprises_at_two, entries_a_surprise;
+    int64_t surprises_at_two, entries_a_surprise, entries_if_large;
 };
-static const struct sorting values_of_8 = {6, 14}, values_of_4 = {1, 64};
+static const struct sorting values_of_8 = {6, 8, 8}, values_of_4 = {1, 64, 8};
 
 /* The range of 16-bit columns. */
 enum { SPAN = 1 << 16 };
 
-/* x is far where the columns of a tile span more than FAR_BYTES of it, which exceeds a core's own
- * caches, and at least every second entry lies in another 64-byte cache line than the one before
- * it. */
-enum { FAR_BYTES = 1 << 22 };
+/* x is far where the columns of a tile span more than FAR_CACHES times the second-level cache, at least
+ * LEAST_FAR bytes, and at least every second entry lies in another 64-byte cache line than the one before it. */
+enum { FAR_CACHES = 2, LEAST_FAR = 1 << 20 };
 
-/* Reads the number at the start of a file on the first processor's third-level cache; 0 if there is
- * none. *last: the number after a '-', as in "0-7". */
-static int64_t cache_number(const char *name, int64_t *last)
+/* Reads the number at the start of a file on a cache of the first processor; 0 if there is none. *last: the
+ * number after a '-', as in "0-7". */
+static int64_t cache_number(int level, const char *name, int64_t *last)
 {
     char path[80], line[80] = "", *end = line;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index3/%s", name);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", level, name);
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return 0;
@@ -77,12 +78,27 @@ static int64_t cache_number(const char *name, int64_t *last)
  * its caches. */
 static int64_t cache_bytes(int threads)
 {
-    int64_t last = 0, bytes = cache_number("size", &last);
+    int64_t last = 0, bytes = cache_number(3, "size", &last);
     if (bytes <= 0)
         return (int64_t)32 << 20; /* default where the system does not provide it */
-    const int64_t first = cache_number("shared_cpu_list", &last);
+    const int64_t first = cache_number(3, "shared_cpu_list", &last);
     return bytes * ceil_divide(threads, max_i64(1, last - first + 1));
 }
+
+/* The bytes of x from which on it is far. */
+static int64_t far_bytes(void)
+{
+    int64_t last = 0;
+    const int64_t bytes = cache_number(2, "size", &last);
+    return bytes > 0 ? max_i64(LEAST_FAR, FAR_CACHES * bytes) : (int64_t)4 << 20;
+}
+
+/* The matrix and x beside the caches. */
+struct caches {
+    bool large;        /* the matrix exceeds them */
+    bool far_matrix;   /* it takes more than 1 / SORTED_SHARE of them */
+    int64_t far_bytes; /* of x, from which on it is far */
+};
 
 static bool avx2_here(void)
 {
@@ -148,6 +164,7 @@ static int64_t length_of(const spmv_csr *a, int64_t row)
 struct look {
     struct stretch stretch[MOST_STRETCHES];
     int count;
+    int64_t least; /* columns that a stretch must leave unread */
     /* columns left unread in its regular stretches, and the rows of these */
     int64_t saved, regular;
     int64_t formed;          /* entries of its formed stretches, which keep no columns */
@@ -175,7 +192,7 @@ static int64_t look_at_forms(const spmv_csr *a, int64_t first, int64_t begin, in
     const int64_t end = forms_reach(a, begin, last, &forms, NULL);
     const int64_t rows = end - begin, its = (rows - forms.count) * n;
     *tried = end;
-    if (rows < ROWS_A_FORM * forms.count || its < LEAST_SAVED || its < FORMS_OVER_STRETCHES * saved)
+    if (rows < ROWS_A_FORM * forms.count || its < look->least || its < FORMS_OVER_STRETCHES * saved)
         return begin;
     add_stretch(look, begin - first, STRETCH_FORMED, n);
     struct stretch *stretch = &look->stretch[look->count - 1];
@@ -206,7 +223,7 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
             end++;
         }
         const int64_t saved = (end - row - 1) * n;
-        const bool pays = saved >= LEAST_SAVED && (narrow || end - row >= LEAST_ROWS);
+        const bool pays = saved >= look->least && (narrow || end - row >= LEAST_ROWS);
         /* Forms cannot extend beyond rows of equal length either. */
         const bool as_far = end == last || length_of(a, end) != n;
         const int64_t formed = pays && (end - row >= LONG_STRETCH || as_far)
@@ -265,7 +282,7 @@ static int64_t count_surprises(const spmv_csr *a, int64_t first, int64_t last)
 
 /* The number of buckets of whole rows first ... last - 1 by length; 0 if sorting does not pay
  * off. */
-static int64_t buckets_of(const spmv_csr *a, int64_t first, int64_t last)
+static int64_t buckets_of(const spmv_csr *a, const struct caches *caches, int64_t first, int64_t last)
 {
     uint16_t rows_of[TILE_WORK + 1];
     int64_t buckets = 0;
@@ -277,7 +294,8 @@ static int64_t buckets_of(const spmv_csr *a, int64_t first, int64_t last)
     const struct sorting pays =
         /* a pattern has even fewer bytes */
         a->val != NULL && spmv_type_size(a->type) == 8 ? values_of_8 : values_of_4;
-    if (2 * surprises <= pays.surprises_at_two || entries > pays.entries_a_surprise * surprises)
+    const int64_t most = caches->far_matrix ? pays.entries_if_large : pays.entries_a_surprise;
+    if (2 * surprises <= pays.surprises_at_two || entries > most * surprises)
         return 0;
     const int64_t longest = count_lengths(a, first, last, rows_of);
     for (int64_t n = 0; n <= longest; n++)
@@ -287,7 +305,8 @@ static int64_t buckets_of(const spmv_csr *a, int64_t first, int64_t last)
 
 /* Turns plain stretches of a tile's whole rows first ... last - 1 into sorted ones where that pays
  * off. */
-static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, struct look *look)
+static void look_at_lengths(const spmv_csr *a, const struct caches *caches, int64_t first, int64_t last,
+                            struct look *look)
 {
     if (look->count == 0)
         add_stretch(look, 0, STRETCH_PLAIN, 0);
@@ -295,7 +314,7 @@ static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, stru
         struct stretch *stretch = &look->stretch[i];
         const int64_t begin = first + stretch->begin;
         const int64_t end = i + 1 < look->count ? first + stretch[1].begin : last;
-        const int64_t buckets = stretch->kind == STRETCH_PLAIN ? buckets_of(a, begin, end) : 0;
+        const int64_t buckets = stretch->kind == STRETCH_PLAIN ? buckets_of(a, caches, begin, end) : 0;
         if (buckets > 0) {
             stretch->kind = STRETCH_SORTED;
             stretch->n = (uint16_t)buckets;
@@ -310,7 +329,7 @@ static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, stru
 }
 
 /* Finds the least and the greatest column of a tile and counts the entries that jump. */
-static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_size)
+static void look_at_columns(const spmv_csr *a, const struct caches *caches, struct tile *tile, int64_t value_size)
 {
     const int64_t begin = tile->begin.k, end = tile[1].begin.k;
     const int near = value_size == 8 ? 3 : 4; /* 2^near values fill a cache line */
@@ -324,7 +343,7 @@ static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_
     }
     tile->base = least;
     tile->narrow = begin < end && (int64_t)most - least < SPAN;
-    tile->far = ((int64_t)most - least) * value_size > FAR_BYTES && 2 * jumps > end - begin;
+    tile->far = ((int64_t)most - least) * value_size > caches->far_bytes && 2 * jumps > end - begin;
 }
 
 /* Stores the stretches of all tiles, one tile after the other, and computes where the data of each
@@ -461,8 +480,8 @@ static void sum_bytes(struct omp_tiles *tiles)
     }
 }
 
-/* Analyses all tiles. large: the matrix exceeds the caches. */
-static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, bool large, struct found *sum)
+/* Analyses all tiles. */
+static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, const struct caches *caches, struct found *sum)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
@@ -477,15 +496,17 @@ static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, bool large, st
         struct look look = {.count = 0};
         struct tile *tile = &tiles->tile[t];
         const int64_t entries = tile[1].begin.k - tile->begin.k;
-        look_at_columns(a, tile, value_size);
+        look_at_columns(a, caches, tile, value_size);
+        look.least = tile->far ? LEAST_SAVED_FAR : LEAST_SAVED;
         if (compression != SPMV_COMPRESSION_NONE)
             look_at_rows(a, tile->begin.row + tile->begun, tile[1].begin.row, tile->narrow, &look);
-        look_at_lengths(a, tile->begin.row + tile->begun, tile[1].begin.row, &look);
+        look_at_lengths(a, caches, tile->begin.row + tile->begun, tile[1].begin.row, &look);
         memcpy(found + t * MOST_STRETCHES, look.stretch, (size_t)look.count * sizeof *found);
         /* Writing packed columns costs as much as two products save. So if the matrix fits in the
          * caches, columns are packed only where few of them are kept. */
-        tile->narrow = tile->narrow && compression != SPMV_COMPRESSION_NONE &&
-                       (compression == SPMV_COMPRESSION_COLUMNS || large || 2 * (look.saved + look.formed) >= entries);
+        tile->narrow =
+            tile->narrow && compression != SPMV_COMPRESSION_NONE &&
+            (compression == SPMV_COMPRESSION_COLUMNS || caches->large || 2 * (look.saved + look.formed) >= entries);
         tile->stretch = look.count;
         tile->col = tile->narrow ? entries - look.saved - look.formed : 0;
         tile->bucket = look.buckets;
@@ -575,6 +596,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
     const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
     const int64_t cache = cache_bytes(plan->ctx->threads);
+    const struct caches caches = {bytes > cache, bytes > cache / SORTED_SHARE, far_bytes()};
     struct found found = {0};
     struct omp_tiles *tiles = NULL;
     TRY(plan_new_state(plan, sizeof *tiles));
@@ -600,7 +622,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         sum_bytes(tiles);
         goto done;
     }
-    TRY(look(plan, tiles, bytes > cache, &found));
+    TRY(look(plan, tiles, &caches, &found));
     /* Streaming stores pay off where no cache would keep y until the next product, and where most
      * rows are regular, so that their results come without stalls. */
     tiles->stream = bytes > 2 * cache && 2 * found.saved >= a->nnz;

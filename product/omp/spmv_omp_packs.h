@@ -109,17 +109,18 @@ static ALWAYS_INLINE void PACKED(row)(PACKED(pack) * sum, int packs, const struc
         sum[p] = ((pair[0][p] + pair[1][p]) + (pair[2][p] + pair[3][p])) + sum[p];
 }
 
-/* One tile for the columns of `packs` packs from `first` on. Rows that begin and end in the tile go to y. The end
- * of a row that began before goes to head, the start of a row that ends later to tail, one sum for each column. */
-static ALWAYS_INLINE void PACKED(columns)(int64_t t, const struct TYPED(source) * source, int first, int packs)
+/* Rows of a tile for the columns of `packs` packs from `first` on. Rows that begin and end in the tile go to y. The
+ * end of a row that began before goes to head, the start of a row that ends later to tail, one sum for each column. */
+static ALWAYS_INLINE void PACKED(columns)(int64_t t, const struct TYPED(source) * source, struct rows rows, int first,
+                                          int packs)
 {
     const struct TYPED(source) s = *source; /* a local copy, which no store to y can change */
     const struct omp_tiles *tiles = s.tiles;
     const struct tile *tile = &tiles->tile[t];
     const struct position from = tile->begin, to = tile[1].begin;
     T *head = (T *)tiles->head + t * s.vectors + first, *tail = (T *)tiles->tail + t * s.vectors + first;
-    int64_t begin = from.k;
-    for (int64_t row = from.row; row <= to.row; row++) {
+    int64_t begin = rows.begin == from.row ? from.k : offset_at(s.a->row_ptr, s.a->row_ptr_bits, rows.begin);
+    for (int64_t row = rows.begin; row < rows.end; row++) {
         const bool ends_later = row == to.row;
         const int64_t end = ends_later ? to.k : offset_at(s.a->row_ptr, s.a->row_ptr_bits, row + 1);
         PACKED(pack) sum[MOST_PACKS];

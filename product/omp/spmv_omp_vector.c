@@ -24,6 +24,12 @@ enum { AHEAD = 64 };
  * at the end of a page. */
 enum { VALUES_AHEAD = 2048 };
 
+/* The terms of short rows for each branch. */
+enum { AT_ONCE = 4 };
+
+/* The terms of long rows that are computed at once. */
+enum { PACK_BYTES = 32 };
+
 /* A vector of the processor; GCC and Clang support them on every machine. */
 typedef int32_t pack_i32 __attribute__((vector_size(4 * SPOTS)));
 

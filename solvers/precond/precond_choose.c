@@ -751,17 +751,17 @@ static const struct {
     {NULL, false, "jacobi"},
 };
 
-/* A factor with fill-in may take as much as its rival is predicted to need in all, by a sample. */
+/* A factor with fill-in may take twice as much as its rival is predicted to need in all, by a sample: that may need
+ * more. */
 int64_t precond_choice_work(const struct precond_choice *choice, const spmv_csr *a)
 {
+    enum { TIMES = 2 };
     const struct precond_estimate *const first = &choice->sampled[0], *const next = &choice->sampled[1];
-    if (choice->rival == NULL)
-        return 0;
-    if (first->name != NULL && next->name == NULL)
+    if (choice->rival == NULL || (first->name != NULL && next->name == NULL))
         return 0;
     if (first->name != NULL)
         return precond_work_of(PRECOND_FOR_UNSYMMETRIC, choice->name, a->rows, a->nnz,
-                               precond_cost_of_all(&next->cost));
+                               TIMES * precond_cost_of_all(&next->cost));
     return precond_factor_work(a) * (strcmp(choice->rival, "ilu0") == 0 ? DEAR : 1);
 }
 

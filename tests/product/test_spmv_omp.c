@@ -224,7 +224,8 @@ static void what_is_seen(void **state)
     spmv_context *ctx = *state;
     for (int shape = 0; shape < STEPS; shape++)
         for (int compression = -1; compression <= 1; compression++) {
-            struct matrix m = shaped((enum shape)shape, 6000, 1000000, 12, 3);
+            /* x is not far; a block of 3 rows leaves 200 columns unread */
+            struct matrix m = shaped((enum shape)shape, 6000, 100000, shape == BLOCKS ? 100 : 12, 3);
             spmv_plan *plan = plan_of(ctx, &m.a, compression);
             const struct omp_tiles *tiles = plan->state;
             int64_t shifted, same, run;
@@ -237,8 +238,8 @@ static void what_is_seen(void **state)
             if (compression == 0 || shape == RANDOM) {
                 assert_int_equal(shifted + same + run + columns, 0);
             } else if (shape == SHIFTED || shape == RUNS) {
-                assert_int_equal(shifted, tiles->count);
-                assert_int_equal(run, shape == RUNS ? tiles->count : 0);
+                assert_int_equal(shifted, tiles->count - 1); /* the last one is short */
+                assert_int_equal(run, shape == RUNS ? tiles->count - 1 : 0);
                 /* Each tile stores one whole row and two parts of rows. */
                 assert_true(columns > 0 && columns < 3 * 12 * tiles->count);
             } else if (shape == BLOCKS) {
@@ -414,7 +415,7 @@ static void rows_by_length(void **state)
                  {"5 and 9 in turn", 0, 0, 0, 0},
                  {"all 6", 0, 0, 0, 0},
                  {"100 to 300, random", 0, 0, 0, 0},
-                 {"0 to 12 and some above 32, random", 95, 100, 95, 100},
+                 {"0 to 9 and some above 32, random", 95, 100, 95, 100},
                  {"regular, then random", 30, 70, 30, 70},
                  {"mostly empty", 90, 100, 90, 100},
                  {"10 to 40, random", 0, 0, 95, 100}};
@@ -428,9 +429,9 @@ static void rows_by_length(void **state)
                         : c == 1 ? 5 + 4 * (i % 2)
                         : c == 2 ? 6
                         : c == 3 ? 100 + random % 200
-                        : c == 4 ? (random % 30 == 0 ? 33 + random / 30 % 10 : random % 13)
+                        : c == 4 ? (random % 30 == 0 ? 33 + random / 30 % 10 : random % 10)
                         : c == 5 ? (i / 700 % 2 == 0 ? 3 : 1 + random % 6)
-                        : c == 6 ? (random % 20 == 0 ? random / 20 % 30 : 0)
+                        : c == 6 ? (random % 20 == 0 ? random / 20 % 20 : 0)
                                  : 10 + random % 31;
         }
         struct matrix m = empty_matrix(rows, 50000, length);
