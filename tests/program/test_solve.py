@@ -204,7 +204,7 @@ class Memory(Solve):
             self.skipTest("the sanitizer takes more than this memory")
         code, said, _ = self.peak("solve", "convdiff2d:200,1", "--max-memory", "26M")
         self.assertEqual(code, 0, said)
-        self.assertIn("the first choice, amg, cannot be made", " ".join(said.replace("spmv:", "").split()))
+        self.assertRegex(" ".join(said.replace("spmv:", "").split()), "the first choice, [a-z0-9]+, cannot be made")
 
 
 class Advice(Solve):
