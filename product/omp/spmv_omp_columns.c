@@ -21,8 +21,9 @@ struct rows {
     int64_t begin, end;
 };
 
-/* The bytes of x that all steps of a few rows read: those of a first-level cache. */
-enum { PIECE_BYTES = 1 << 15 };
+/* The bytes of x that all steps of a few rows read: a part of a first-level cache. With more, the processor no longer
+ * sees that rows of x are read from their beginning to their end. */
+enum { FEW_ROWS_BYTES = 8192 };
 
 static ALWAYS_INLINE int64_t entries_ahead(size_t bytes)
 {

@@ -72,11 +72,11 @@ static ALWAYS_INLINE void TYPED(some)(int64_t t, const struct TYPED(source) * so
     }
 COLUMNS_STEPS(STEP_FUNCTION)
 
-/* The end of the rows from begin on whose elements of x take about PIECE_BYTES. */
-static int64_t TYPED(piece_end)(const struct TYPED(source) * s, int64_t begin, int64_t end)
+/* The end of the rows from begin on whose elements of x take about FEW_ROWS_BYTES. */
+static int64_t TYPED(few_rows_end)(const struct TYPED(source) * s, int64_t begin, int64_t end)
 {
     const int64_t first = offset_at(s->a->row_ptr, s->a->row_ptr_bits, begin);
-    const int64_t entries = PIECE_BYTES / (s->vectors * (int64_t)sizeof(ELEMENT));
+    const int64_t entries = FEW_ROWS_BYTES / (s->vectors * (int64_t)sizeof(ELEMENT));
     int64_t row = begin + 1;
     while (row < end - 1 && offset_at(s->a->row_ptr, s->a->row_ptr_bits, row + 1) - first <= entries)
         row++;
@@ -96,14 +96,14 @@ static void TYPED(tile)(const struct omp_tiles *tiles, int64_t t, const void *so
     const struct TYPED(source) *s = source;
     const struct tile *const tile = &tiles->tile[t];
     const bool several = steps[tiles->first_step].columns < s->vectors;
-    struct rows piece = {tile->begin.row, 0};
-    for (const int64_t end = tile[1].begin.row + 1; piece.begin < end; piece.begin = piece.end) {
+    struct rows few = {tile->begin.row, 0};
+    for (const int64_t end = tile[1].begin.row + 1; few.begin < end; few.begin = few.end) {
         int step = tiles->first_step;
-        piece.end = several ? TYPED(piece_end)(s, piece.begin, end) : end;
+        few.end = several ? TYPED(few_rows_end)(s, few.begin, end) : end;
         for (int first = 0; first < s->vectors; first += steps[step].columns) {
             while (steps[step].columns > s->vectors - first)
                 step++;
-            steps[step].some(t, source, piece, first);
+            steps[step].some(t, source, few, first);
         }
     }
     if (s->epilogue != NULL) {
