@@ -215,6 +215,7 @@ static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const 
     if (st != SPMV_OK) /* without memory for a sample the choice stays */
         return st == SPMV_CANCELLED ? st : SPMV_OK;
     const struct precond_estimate *const best = least_of(list, COUNT, NULL);
+    choice->spare = NULL;
     if (best == NULL)
         return SPMV_OK;
     const struct precond_estimate *const next = least_of(list, COUNT, best->name);
@@ -223,6 +224,7 @@ static spmv_status choose_by_sample(spmv_context *ctx, const spmv_csr *a, const 
     choice->sampled[0] = *best;
     if (next != NULL)
         choice->sampled[1] = *next;
+    choice->spare = strcmp(best->name, "ilut") != 0 ? "ilut" : NULL; /* where both are slow */
     snprintf(choice->why, sizeof choice->why, "%s", words);
     return SPMV_OK;
 }
@@ -267,7 +269,7 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
         snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
         (*made)->rival = precond_choice_rival(&choice);
         memcpy((*made)->sampled, choice.sampled, sizeof choice.sampled);
-        (*made)->spare = context_on_device(ctx) ? choice.spare : NULL;
+        (*made)->spare = context_on_device(ctx) || sampled ? choice.spare : NULL;
         ctx->error[0] = '\0'; /* those before are no failure */
     }
 done:

@@ -373,7 +373,7 @@ spmv_status solver_fail_limit(const struct chain *c)
 enum { TURNS = 4 };
 
 /* On a GPU, nothing else than jacobi is left where factors are refused. */
-enum { PACE_ON_DEVICE = 4 };
+enum { PACE_ON_DEVICE = 4, SAMPLED_TIMES = 2 };
 
 /* Whether a factor with fill-in is the rival of multigrid. */
 static bool follows_multigrid(const struct runner *first, const struct runner *rival)
@@ -381,7 +381,8 @@ static bool follows_multigrid(const struct runner *first, const struct runner *r
     return strcmp(first->name, "amg") == 0 && strcmp(rival->name, "ilut") == 0;
 }
 
-/* The most work of making the rival; 0: any. By a sample as much as the first is predicted to need. Else incomplete factors may take as much as the table of costs says, unless
+/* The most work of making the rival; 0: any. By a sample twice what the first is predicted to need, or has done, or
+ * what the rival is predicted to need. Else incomplete factors may take as much as the table of costs says, unless
  * they were already refused for that: if ilu0 stands in for them. Beside minres without a preconditioner, as of
  * saddle points, they may take as much as that has done. A complete one, and one that follows multigrid, may take as
  * much as the first is predicted to need, or if it makes no progress four times what it has done. */
@@ -393,10 +394,12 @@ static int64_t most_work(const spmv_solver *s, const struct runner *first, const
     const int64_t work = precond_factor_work(&sizes) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
     if (strcmp(rival->name, "cholesky") == 0)
         return as_much;
-    if (precond_sampled(s->precond, first->name) != NULL) /* gmres without progress: any */
+    if (precond_sampled(s->precond, first->name) != NULL) { /* gmres without progress: any */
+        const double steps = SAMPLED_TIMES * fmax(most, fmax(first->spent, precond_cost_of_all(&rival->cost)));
         return isfinite(first->left) || first->solver->symmetric
-                   ? precond_work_of(solver_purpose(first->solver), rival->name, sizes.rows, sizes.nnz, most)
+                   ? precond_work_of(solver_purpose(first->solver), rival->name, sizes.rows, sizes.nnz, steps)
                    : 0;
+    }
     if (follows_multigrid(first, rival))
         return max_i64(work, as_much);
     if (first->solver == &krylov_minres && strcmp(first->name, "none") == 0)
@@ -603,16 +606,28 @@ static bool samples_rival(struct judge *judge)
     return false;
 }
 
-/* On a GPU, where set-ups take milliseconds: what is not ahead of the first one makes room for a third one, once as much
- * work has been done as making that takes, or it has failed, and if the third one is expected to end before both. */
+/* A third one, if it is expected to end before both. On a GPU, where set-ups take milliseconds, only what is not ahead of
+ * the first one makes room for it, once as much work has been done as making it takes, or it has failed. */
 static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival, bool failed)
 {
     const char *const third = precond_spare(c->s->precond);
-    if (!context_on_device(c->s->ctx) || third == NULL || is_named(third, rival->name) ||
-        !exists(c->s, first->solver, third) || rival->left < first->left)
+    const bool gpu = context_on_device(c->s->ctx);
+    if ((!gpu && first->solver != &krylov_gmres) || third == NULL || is_named(third, rival->name) ||
+        !exists(c->s, first->solver, third) || (gpu && rival->left < first->left))
         return false;
     const struct precond_cost cost = runner_of(c, first->solver, third, rival->precond).cost;
-    return (failed || first->spent + rival->spent >= cost.setup) && precond_cost_of_all(&cost) < first->left;
+    return (!gpu || failed || first->spent + rival->spent >= cost.setup) &&
+           precond_cost_of_all(&cost) < fmin(first->left, rival->left);
+}
+
+/* It may take any work on a host: two others are slow. */
+static spmv_status make_third(spmv_solver *s, struct runner *first, const struct runner *third)
+{
+    const double left = first->left;
+    first->left = context_on_device(s->ctx) ? left : INFINITY;
+    const spmv_status st = make_rival(s, first, third);
+    first->left = left;
+    return st;
 }
 
 /* They take turns, the rival first, with so much work. */
@@ -634,7 +649,7 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
             spmv_preconditioner_destroy(s->rival);
             s->rival = NULL;
             replace_rival(c, first, rival, precond_spare(s->precond));
-            if (make_rival(s, first, rival) != SPMV_OK) {
+            if (make_third(s, first, rival) != SPMV_OK) {
                 st = run_to_the_end(c, first);
                 if (st == SPMV_OK)
                     settle(s, first, rival);
@@ -668,7 +683,7 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
 /* gmres on a host is judged after this part of what is expected, and at least so many steps, since its iterations vary
  * much. Its residuals fall faster later: it goes on if no more than this many times the work of the rival is left. */
 static const double GENERAL_SHARE = 0.25, GENERAL_MOST = 2;
-enum { GENERAL_LEAST = 10 };
+enum { GENERAL_LEAST = 20 };
 
 /* samples: whether minres may try a sample. */
 static spmv_status race_by_residuals(struct chain *c, struct runner *first, struct runner *rival, bool samples)
