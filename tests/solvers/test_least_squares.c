@@ -582,6 +582,34 @@ static void edges_of_range(void **state)
         }
 }
 
+/* Two equal rows (1, 100) with many repeated entries: A has lost rank, so x = (1, 100) b / 10001. */
+static void repeated_entries(void **state)
+{
+    enum { REPEATS = 64, ROW = REPEATS + 1 };
+    spmv_context *ctx = *state;
+    static const double known[] = {1. / 10001, 100. / 10001};
+    const int64_t row_ptr[] = {0, ROW, 2 * ROW};
+    int32_t col[2 * ROW];
+    double val[2 * ROW], b[] = {1, 1}, x[2];
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < ROW; k++) {
+            col[i * ROW + k] = k < REPEATS ? i : 1 - i;
+            val[i * ROW + k] = (col[i * ROW + k] == 0 ? 1. : 100.) / (k < REPEATS ? REPEATS : 1);
+        }
+    const spmv_csr a = support_view(2, 2, 2 * ROW, row_ptr, col, val, SPMV_F64);
+    const spmv_least_squares_options o = options_of(NULL, 1e-12);
+    spmv_least_squares *solver = NULL;
+    spmv_least_squares_result r;
+    assert_ok(ctx, spmv_least_squares_create(ctx, &a, &o, &solver));
+    void *const there_b = support_upload(ctx, b, sizeof b), *const there_x = support_upload(ctx, x, sizeof x);
+    assert_ok(ctx, spmv_least_squares_solve(solver, there_b, there_x, &r, sizeof r));
+    support_fetch_as(ctx, SPMV_F64, there_x, 2, x);
+    assert_true(!r.scaled);
+    assert_near(x, known, 2, 1e-14, "repeated entries");
+    support_free_in(ctx, there_b, there_x);
+    spmv_least_squares_destroy(solver);
+}
+
 /* All types: random systems, tall and wide, against the normal equations (the gradient). */
 static void types(void **state)
 {
@@ -824,5 +852,5 @@ static void errors(void **state)
 SUPPORT_MAIN(with_context(parabola), with_context(path), with_context(ring), with_context(augmented),
              with_context(rank_loss), with_context(scaled), with_context(borrowed), with_context(doubtful_rank),
              with_context(condition), with_context(small), with_context(out_of_range), with_context(edges_of_range),
-             with_context(types), with_context(several), with_context(callbacks), with_context(same_bits),
-             with_context(roundoff), with_context(errors))
+             with_context(repeated_entries), with_context(types), with_context(several), with_context(callbacks),
+             with_context(same_bits), with_context(roundoff), with_context(errors))
