@@ -14,6 +14,9 @@
 #include "app/solve/solve.h"
 #include "core/choice.h"
 
+static const char least_squares[] =
+    "--solver lsmr, lsqr or cgls, or auto, finds a least-squares solution; not on ranks";
+
 /* Adds a part of a sentence to the text. */
 __attribute__((format(printf, 2, 3))) static void add(struct advice *to, const char *format, ...)
 {
@@ -218,7 +221,7 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
         not_finite(&to, o, a);
         break;
     case SPMV_ERROR_NOT_SQUARE:
-        add(&to, "--solver lsmr, lsqr or cgls, or auto, finds a least-squares solution; not on ranks");
+        add(&to, "%s", least_squares);
         break;
     case SPMV_ERROR_NOT_SYMMETRIC:
         not_symmetric(&to, matrix);
@@ -235,6 +238,8 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
 struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop)
 {
     struct advice to = {""};
+    if (stop == SPMV_ERROR_NOT_SQUARE)
+        add(&to, "%s", least_squares);
     if (a == NULL)
         return to;
     if (stop == SPMV_ERROR_NOT_SYMMETRIC)

@@ -30,7 +30,7 @@ struct fit {
     char failure[400];
     double setup_seconds, seconds, check_seconds;
     void *x, *again; /* host memory */
-    bool other_bits;
+    bool other_bits, is_checked;
     double *checked; /* ||b - A x|| as checked, one per right-hand side */
     int differs;     /* the first right-hand side whose residual is not the reported one */
     spmv_status verdict;
@@ -330,6 +330,7 @@ static spmv_status check(struct fit *f)
     for (int v = 0; v < job->columns; v++)
         if (!isfinite(f->each[v].true_residual))
             return SPMV_OK; /* nothing to check */
+    f->is_checked = true;
     spmv_status st = allocate("the check", job->columns, sizeof *p->checks, (void **)&p->checks);
     if (st != SPMV_OK)
         return st;
@@ -431,6 +432,10 @@ static void tell_verdict(const struct fit *f)
         remark(LEVEL_NORMAL, "not checked");
         return;
     }
+    if (!f->is_checked) {
+        remark(LEVEL_NORMAL, "b - A x is not checked: it is not finite in %s", spmv_type_name(job->type));
+        return;
+    }
     tell_check(&job->p, "b - A x");
     if (f->differs < job->columns)
         complain("CHECK FAILED: the solver reports a true residual of %.17g; computed again, it is %.17g",
@@ -489,7 +494,7 @@ static json_t *json_fit(const struct fit *f)
         json_put(result, "bitwise", json_pack("{s:i, s:b}", "repeats", 1, "equal", !f->other_bits));
     json_put(result, "solve", solve);
     json_put(root, "result", result);
-    if (job->o->verify != VERIFY_OFF && isfinite(f->each[f->worst].true_residual)) {
+    if (f->is_checked) {
         json_t *const verify = json_check(&job->p);
         json_put(verify, "true_residual", json_number(f->checked[f->worst]));
         json_put(root, "verify", verify);

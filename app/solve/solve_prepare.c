@@ -53,10 +53,11 @@ spmv_status job_check_options(const struct options *o, struct wish *wish)
     return st == SPMV_OK ? choose_answer(o, "x", &wish->answer) : st;
 }
 
+/* All ranks refuse alike; none ends before rank 0 has said why. */
 static spmv_status refuse(const struct job *job, spmv_status st)
 {
     job_tell_next(job, NULL, st);
-    return st;
+    return place_agree(job->place, st);
 }
 
 /* Whether the options ask for a solver for symmetric matrices only. */
@@ -70,6 +71,19 @@ static const char *symmetric_solver(const struct job *job)
                : NULL;
 }
 
+/* Options of least squares, which have no effect on a square matrix without damping. */
+static spmv_status check_options(const struct job *job)
+{
+    static const char *const others[] = {"conlim", "scaling"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (option_given(job->o, others[i]) && !(i == 1 && job->o->scaling == SPMV_SCALING_AUTO)) {
+            complain("--%s is for least squares: %s is square; --solver lsmr, lsqr or cgls, or --damp, asks for them",
+                     others[i], job->in.argument);
+            return refuse(job, SPMV_ERROR_UNSUPPORTED);
+        }
+    return SPMV_OK;
+}
+
 /* Checks that the matrix is square. */
 static spmv_status check_matrix(struct job *job)
 {
@@ -79,7 +93,7 @@ static spmv_status check_matrix(struct job *job)
     if (!place_on_ranks(job->place))
         st = place_passed(job->place, spmv_matrix_statistics(job->place->ctx, a, s, sizeof *s));
     if (st != SPMV_OK || a->rows == a->cols)
-        return st;
+        return st != SPMV_OK ? st : check_options(job);
     complain("%s is %lld x %lld: a system A x = b needs a square matrix", job->in.argument, (long long)a->rows,
              (long long)a->cols);
     return refuse(job, SPMV_ERROR_NOT_SQUARE);
@@ -165,7 +179,7 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
     if ((o->inner || type_is_complex(job->type)) && job->columns > 1) {
         complain("%s only one right-hand side, not %d", o->inner ? "--inner supports" : "complex systems support",
                  job->columns);
-        return SPMV_ERROR_UNSUPPORTED;
+        return refuse(job, SPMV_ERROR_UNSUPPORTED);
     }
     return SPMV_OK;
 }

@@ -176,7 +176,7 @@ typedef struct spmv_least_squares_result {
  *     their Gram matrix is clearly positive definite. If more remain, up to 300 steps of
  *     spmv_estimate_singular_values with A D must converge to a smallest singular value of at least 1e-5
  *     times the largest.
- * A whose entries are all very large or very small is scaled by one power of two.
+ * A whose entries are all very large or very small is scaled by one power of two, so is a large damp.
  *
  * Returns one of the following, with *result filled:
  *   SPMV_OK                    stop is 0, 1, 2, 4 or 5, and true_residual and true_gradient agree.
@@ -241,9 +241,10 @@ typedef struct spmv_singular_values {
  * Waits twice in each iteration. context_set_cancel of the context ends it. Memory: plans for A and its
  * transpose, a vector of rows and one of cols.
  *
+ * A whose entries are all very large or very small is scaled by one power of two.
+ *
  * Errors: SPMV_ERROR_ARGUMENT (also: rtol or max_iterations out of range), SPMV_ERROR_NOT_FINITE (a norm
- * is not finite, or squares of entries are out of range: scale A), SPMV_CANCELLED, those of
- * spmv_plan_create. Determinism: as for spmv_least_squares_solve.
+ * is not finite), SPMV_CANCELLED, those of spmv_plan_create. Determinism: as for spmv_least_squares_solve.
  * Source: G. H. Golub, W. Kahan, SIAM J. Numer. Anal. 2, 1965; residual bound: G. W. Stewart, J.-G. Sun,
  * "Matrix Perturbation Theory", 1990. */
 SPMV_API spmv_status spmv_estimate_singular_values(spmv_context *ctx, const spmv_csr *a, double rtol,

@@ -114,8 +114,8 @@ static int64_t remove_columns(struct peel *p)
 }
 
 /* The Gram matrix of the columns that remain, of scaled values: the lower triangle, real and imaginary
- * parts. number: of each column among them. */
-static void add_gram(const struct peel *p, const double *scale, const int64_t *number, double (*gram)[MOST_CORE][2])
+ * parts. number: of each column among them. false: a row has repeated entries, and too many. */
+static bool add_gram(const struct peel *p, const double *scale, const int64_t *number, double (*gram)[MOST_CORE][2])
 {
     const spmv_csr *const a = p->a;
     const int parts = a->val != NULL ? type_parts(a->type) : 1;
@@ -124,10 +124,12 @@ static void add_gram(const struct peel *p, const double *scale, const int64_t *n
         double value[MOST_CORE][2];
         int64_t column[MOST_CORE];
         int count = 0;
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1) && p->left[i] > 0 && count < MOST_CORE; k++) {
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1) && p->left[i] > 0; k++) {
             const int64_t j = a->col[k];
             if (p->removed[j])
                 continue;
+            if (count == MOST_CORE)
+                return false;
             value[count][0] = (a->val != NULL ? real_at(part, a->val, k * parts) : 1) * scale[j];
             value[count][1] = parts > 1 ? real_at(part, a->val, k * parts + 1) * scale[j] : 0;
             column[count++] = number[j];
@@ -139,6 +141,7 @@ static void add_gram(const struct peel *p, const double *scale, const int64_t *n
                 to[1] += value[r][1] * value[c][0] - value[r][0] * value[c][1];
             }
     }
+    return true;
 }
 
 /* Cholesky factorization in place; false: a pivot is too small. */
@@ -171,8 +174,7 @@ static spmv_status judge_core(spmv_context *ctx, const struct peel *p, const dou
     memset(gram, 0, MOST_CORE * sizeof *gram);
     for (int64_t j = 0; j < p->a->cols; j++)
         number[j] = p->removed[j] ? -1 : next++;
-    add_gram(p, scale, number, gram);
-    *rank = is_positive(gram, (int)remain) ? RANK_FULL : RANK_LOST;
+    *rank = !add_gram(p, scale, number, gram) ? RANK_UNKNOWN : is_positive(gram, (int)remain) ? RANK_FULL : RANK_LOST;
 done:
     host_free(gram);
     host_free(number);

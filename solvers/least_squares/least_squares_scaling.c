@@ -79,7 +79,7 @@ static spmv_status find_norms_carefully(const spmv_least_squares *s, const spmv_
             square[a->col[k]] += of_largest * of_largest;
         }
     for (int64_t j = 0; j < a->cols; j++)
-        norm[j] *= sqrt(square[j]);
+        norm[j] = fmin(norm[j] * sqrt(square[j]), DBL_MAX);
     return SPMV_OK;
 }
 
@@ -199,7 +199,9 @@ static spmv_status choose(spmv_least_squares *s, struct host_matrix *h, struct c
     const spmv_csr *const a = h->given;
     const spmv_type part = type_part(s->type);
     const double limit = LARGEST[part == SPMV_F64];
-    const double all = c->largest > limit || c->largest < 1 / limit ? scale_of(part, c->largest) : 1;
+    const double damp = c->largest > 0 ? s->options.damp : 0; /* squares of A and of damp are needed */
+    const double size = damp > c->largest ? sqrt(c->largest) * sqrt(damp) : c->largest;
+    const double all = size > limit || size < 1 / limit || damp > limit ? scale_of(part, size) : 1;
     const double ratio = c->largest > 0 ? c->largest / c->smallest : 1;
     const bool forced = s->options.scaling == SPMV_SCALING_COLUMNS;
     enum column_rank rank = RANK_LOST;

@@ -226,6 +226,31 @@ done:
     return st;
 }
 
+/* to = factor * (D or 1/D) * from, where only the whole may be in the range of the type: half of the factor is
+ * applied before D, half after it. */
+static spmv_status scale_columns(const struct problem *p, double factor, bool divide, const void *from, void *to)
+{
+    spmv_status st = SPMV_OK;
+    const struct least_squares_run *const r = p->r;
+    const spmv_least_squares *const s = r->solver;
+    const int64_t count = columns_of(p);
+    int exponent = 0;
+    (void)frexp(factor, &exponent);
+    const double half = ldexp(1, (exponent - 1) / 2);
+    if (factor != 1)
+        TRY(scale(r, half, from, to, count));
+    else if (s->scale == NULL && from != to)
+        TRY(copy(r, from, to, count));
+    if (s->scale != NULL && divide)
+        TRY(spmv_map_divide(s->ctx, r->g.s.part, factor != 1 ? to : from, s->scale, to, count));
+    else if (s->scale != NULL)
+        TRY(spmv_map_binary(s->ctx, SPMV_MUL, r->g.s.part, factor != 1 ? to : from, s->scale, to, count));
+    if (factor != 1)
+        TRY(scale(r, factor / half, to, to, count));
+done:
+    return st;
+}
+
 /* y = D^-1 x times the factor, or 0. */
 static spmv_status take_x(struct problem *p, void *x)
 {
@@ -241,12 +266,7 @@ static spmv_status take_x(struct problem *p, void *x)
         return SPMV_OK;
     }
     TRY(lend(p, count, &p->start));
-    if (s->scale != NULL)
-        TRY(spmv_map_divide(s->ctx, r->g.s.part, x, s->scale, p->y, count));
-    else if (p->y != x)
-        TRY(copy(r, x, p->y, count));
-    if (p->factor != 1)
-        TRY(scale(r, p->factor, p->y, p->y, count));
+    TRY(scale_columns(p, p->factor, true, x, p->y));
     TRY(copy(r, p->y, p->start, count));
     if (s->damp > 0)
         TRY(lend(p, count, &p->step));
@@ -258,16 +278,8 @@ done:
 static spmv_status give_x(struct problem *p, void *x)
 {
     spmv_status st = SPMV_OK;
-    const struct least_squares_run *const r = p->r;
-    const spmv_least_squares *const s = r->solver;
-    const int64_t count = columns_of(p);
-    if (s->scale != NULL)
-        TRY(spmv_map_binary(s->ctx, SPMV_MUL, r->g.s.part, p->y, s->scale, x, count));
-    else if (p->y != x)
-        TRY(copy(r, p->y, x, count));
-    if (p->factor != 1)
-        TRY(scale(r, 1 / p->factor, x, x, count));
-    TRY(norm_of(r, x, count, r->vector[LS_W], &p->result->norm_x));
+    TRY(scale_columns(p, 1 / p->factor, false, p->y, x));
+    TRY(norm_of(p->r, x, columns_of(p), p->r->vector[LS_W], &p->result->norm_x));
 done:
     return st;
 }
@@ -485,10 +497,15 @@ done:
     return st;
 }
 
-/* y becomes a number again. */
+/* y becomes a number again: the start. */
 static spmv_status reset(const struct problem *p)
 {
-    return p->start != NULL ? copy(p->r, p->start, p->y, columns_of(p)) : clear(p->r, p->y, columns_of(p));
+    spmv_status st = SPMV_OK;
+    if (p->step != NULL)
+        TRY(clear(p->r, p->step, columns_of(p)));
+    TRY(p->start != NULL ? copy(p->r, p->start, p->y, columns_of(p)) : clear(p->r, p->y, columns_of(p)));
+done:
+    return st;
 }
 
 static spmv_status solve_scaled(struct problem *p, const void *b)
@@ -583,13 +600,15 @@ static spmv_status solve_one(struct least_squares_run *r, const void *b, void *x
     TRY(stop != SPMV_OK && spmv_status_class(stop) < 7 ? stop : SPMV_OK);
     TRY(give_x(&p, x));
     st = stop;
-    if (!isfinite(result->norm_x) && st == SPMV_OK) {
-        TRY(clear(r, x, columns_of(&p)));
-        result->norm_x = 0;
+    if (!isfinite(result->norm_x) && st != SPMV_ERROR_NOT_FINITE) {
+        TRY(reset(&p));
+        TRY(measure(&p));
+        TRY(give_x(&p, x));
         result->stop = SPMV_STOP_FAILED;
-        say(&p, "the solution exceeds the range of the type; x is set to 0");
-        st = context_fail(r->g.s.ctx, SPMV_ERROR_NOT_FINITE, "%s: the solution exceeds the range of %s; x is set to 0",
-                          r->g.s.call, spmv_type_name(r->g.s.type));
+        say(&p, p.start != NULL ? "the solution exceeds the range of the type; x is the start"
+                                : "the solution exceeds the range of the type; x is set to 0");
+        st = context_fail(r->g.s.ctx, SPMV_ERROR_NOT_FINITE, "%s: the solution exceeds the range of %s; x is %s",
+                          r->g.s.call, spmv_type_name(r->g.s.type), p.start != NULL ? "the start" : "set to 0");
     }
 done:
     release(&p);

@@ -32,6 +32,7 @@ struct run {
     int64_t rows, cols; /* of the matrix that is bidiagonalized; rows >= cols */
     void *u, *v, *cell;
     double *beside, *work; /* work: 5 numbers for each row of T */
+    double factor;         /* a power of two: the steps are those of factor A, whose squares are in range */
 };
 
 /* ------------------------------------------------------------- the tridiagonal matrix */
@@ -168,14 +169,38 @@ static void look(const struct run *r, int64_t k, double rtol, spmv_singular_valu
 
 /* ------------------------------------------------------------- the steps */
 
-/* to = by op(A) from + keep to, and its norm. keep 0: to is not read. */
+/* Sets the factor, from the largest number of A v / norm_v. Uses u. */
+static spmv_status find_factor(struct run *r, double norm_v)
+{
+    spmv_status st = SPMV_OK;
+    const int most = r->part == SPMV_F32 ? 100 : 1000, safe = r->part == SPMV_F32 ? 30 : 300;
+    const int64_t count = r->rows * type_parts(r->type);
+    spmv_c128 alpha = {0}, beta = {0}; /* scalars of the type, real or complex */
+    union real largest;
+    int exponent = 0;
+    real_set(r->part, &alpha, 0, 1 / norm_v);
+    TRY(spmv_apply(r->plan, &alpha, r->v, &beta, r->u));
+    TRY(spmv_map(r->ctx, SPMV_MAP_ABS, r->part, r->u, r->u, count));
+    TRY(spmv_reduce(r->ctx, SPMV_MAX, r->part, r->u, r->cell, count));
+    TRY(spmv_download(r->ctx, r->cell, &largest, (int64_t)sizeof largest));
+    const double size = real_at(r->part, &largest, 0);
+    r->factor = 1;
+    if (size > 0 && isfinite(size))
+        (void)frexp(size, &exponent);
+    if (exponent > safe || exponent < -safe)
+        r->factor = ldexp(1, exponent > most ? -most : exponent < -most ? most : -exponent);
+done:
+    return st;
+}
+
+/* to = by factor op(A) from + keep to, and its norm. keep 0: to is not read. */
 static spmv_status multiply(const struct run *r, spmv_plan *plan, double by, const void *from, double keep, void *to,
                             int64_t n, double *norm)
 {
     spmv_status st = SPMV_OK;
     spmv_c128 alpha = {0}, beta = {0}; /* scalars of the type, real or complex */
     union real square;
-    real_set(r->part, &alpha, 0, by);
+    real_set(r->part, &alpha, 0, by * r->factor);
     real_set(r->part, &beta, 0, keep);
     TRY(spmv_apply(plan, &alpha, from, &beta, to));
     TRY(spmv_dot(r->ctx, r->part, to, to, r->cell, n * type_parts(r->type)));
@@ -212,6 +237,10 @@ static spmv_status iterate(struct run *r, double rtol, int64_t most, double norm
             break;
         TRY(context_poll(r->ctx, "singular values", r->plan->a.nnz));
     }
+    to->largest /= r->factor;
+    to->smallest /= r->factor;
+    to->largest_error /= r->factor;
+    to->smallest_error /= r->factor;
 done:
     return st;
 }
@@ -275,6 +304,7 @@ spmv_status singular_values_of_plans(spmv_plan *plan, spmv_plan *transposed, dou
     r.cols = min_i64(info.rows, info.cols);
     TRY(open(&r, most));
     TRY(start(&r, &norm));
+    TRY(find_factor(&r, norm));
     TRY(iterate(&r, rtol, most, norm, to));
 done:
     close(&r);

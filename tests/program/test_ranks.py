@@ -538,6 +538,7 @@ class Failures(Case):
 
     def test_matrices_that_do_not_suit(self):
         self.fails(8, "needs a square matrix", "solve", "uniform:30,40,3")
+        self.fails(8, "a least-squares solution; not on ranks", "solve", "uniform:30,40,3")
         self.fails(8, "not symmetric", "solve", "convdiff2d:30,2", "--solver", "cg", "--precond", "none")
         self.fails(8, "must be positive", "solve", self.negative(), "--precond", "jacobi", with_mpi=True)
 

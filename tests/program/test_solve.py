@@ -130,6 +130,18 @@ class LeastSquares(Solve):
         self.assertRegex(said, r"short.txt.*3.*5 x 3")
         self.assertIn("b has nan in row 2", self.run_solve(7, self.a, self.vector("nan.txt", [1.0, math.nan, 0.0, 0.0, 0.0])))
         self.assertIn("not supported on several ranks", self.run_solve(4, self.a, self.b, "--solver", "lsmr", "--ranks", "2"))
+        square = self.write("i.mtx", Matrix(2, 2, [(0, 0, 1.0), (1, 1, 2.0)]).text())
+        for option in ["--conlim", "10"], ["--scaling", "none"]:
+            self.assertIn("is for least squares", self.run_solve(4, square, *option))
+            self.run_solve(0, square, *option, "--solver", "lsmr")
+
+    def test_what_is_not_finite_is_not_checked(self):
+        """One right-hand side has NaN, another one ends at the limit."""
+        two = self.write("two.txt", "1 4\nnan 0\n2 1\n3 1\n1 2\n")
+        done = run("solve", self.a, two, "--json", "--max-iterations", "1")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("b - A x is not checked: it is not finite in f64", done.stderr)
+        self.assertNotIn("verify", json.loads(done.stdout))
 
 
 class Stopped(Solve):

@@ -533,7 +533,7 @@ static void out_of_range(void **state)
     assert_fails(ctx, spmv_least_squares_solve(solver, there_b, there_x, &r, sizeof r), SPMV_ERROR_NOT_FINITE,
                  "exceeds the range of f64");
     support_fetch_as(ctx, SPMV_F64, there_x, 1, x);
-    assert_true(x[0] == 0);
+    assert_true(x[0] == 0 && r.norm_x == 0 && fabs(r.true_residual / (sqrt(2) * b[0]) - 1) < 1e-14);
     b[1] = NAN;
     assert_ok(ctx, spmv_upload(ctx, b, there_b, sizeof b));
     assert_fails(ctx, spmv_least_squares_solve(solver, there_b, there_x, &r, sizeof r), SPMV_ERROR_NOT_FINITE,
@@ -543,6 +543,71 @@ static void out_of_range(void **state)
     support_free_in(ctx, there_b, there_x);
     spmv_least_squares_destroy(solver);
     table_free(&t);
+}
+
+/* Only x is in range, not D y or b scaled; norms of columns are not; the square of damp is not. min of
+ * |A x - b|^2 + damp^2 x^2 for columns of two equal numbers: x = 2 a b / (2 a^2 + damp^2). */
+static void edges_of_range(void **state)
+{
+    static const struct {
+        double a, b, damp, x;
+    } cases[] = {{0x1p-1030, 0x1p-1000, 0, 0x1p30},    {0x1p-1022, 0x1p-1022, 0, 1},
+                 {0x1.8p1023, 0x1.8p1000, 0, 0x1p-23}, {0x1p-700, 1, 1, 0x1p-699},
+                 {1, 0x1p300, 0x1p600, 0x1p-899},      {0x1p600, 0x1p600, 0x1p600, 2. / 3}};
+    spmv_context *ctx = *state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int k = 0; k < NAMES; k++) {
+            spmv_least_squares_options o = options_of(names[k], 1e-12);
+            spmv_least_squares_result r;
+            struct table t = table_new(2, 1, SPMV_F64);
+            const double b[2] = {cases[c].b, cases[c].b};
+            double x[1] = {0};
+            o.damp = cases[c].damp;
+            *at(&t, 0, 0) = *at(&t, 1, 0) = cases[c].a;
+            const spmv_csr a = view_of(&t);
+            spmv_least_squares *solver = NULL;
+            for (int from = 0; from < 2; from++) { /* from 0, from x */
+                o.zero_start = !from;
+                assert_ok(ctx, spmv_least_squares_create(ctx, &a, &o, &solver));
+                void *const there_b = support_upload(ctx, b, sizeof b), *const there_x =
+                                                                            support_upload(ctx, x, sizeof x);
+                assert_ok(ctx, spmv_least_squares_solve(solver, there_b, there_x, &r, sizeof r));
+                support_fetch_as(ctx, SPMV_F64, there_x, 1, x);
+                spmv_least_squares_destroy(solver);
+                support_free_in(ctx, there_b, there_x);
+                if (!(from && o.damp > 0) && !(fabs(x[0] / cases[c].x - 1) <= 1e-11))
+                    fail_msg("%s, case %d: x is %g, not %g", names[k], (int)c, x[0], cases[c].x);
+            }
+            table_free(&t);
+        }
+}
+
+/* Two equal rows (1, 100) with many repeated entries: A has lost rank, so x = (1, 100) b / 10001. */
+static void repeated_entries(void **state)
+{
+    enum { REPEATS = 64, ROW = REPEATS + 1 };
+    spmv_context *ctx = *state;
+    static const double known[] = {1. / 10001, 100. / 10001};
+    const int64_t row_ptr[] = {0, ROW, 2 * ROW};
+    int32_t col[2 * ROW];
+    double val[2 * ROW], b[] = {1, 1}, x[2];
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < ROW; k++) {
+            col[i * ROW + k] = k < REPEATS ? i : 1 - i;
+            val[i * ROW + k] = (col[i * ROW + k] == 0 ? 1. : 100.) / (k < REPEATS ? REPEATS : 1);
+        }
+    const spmv_csr a = support_view(2, 2, 2 * ROW, row_ptr, col, val, SPMV_F64);
+    const spmv_least_squares_options o = options_of(NULL, 1e-12);
+    spmv_least_squares *solver = NULL;
+    spmv_least_squares_result r;
+    assert_ok(ctx, spmv_least_squares_create(ctx, &a, &o, &solver));
+    void *const there_b = support_upload(ctx, b, sizeof b), *const there_x = support_upload(ctx, x, sizeof x);
+    assert_ok(ctx, spmv_least_squares_solve(solver, there_b, there_x, &r, sizeof r));
+    support_fetch_as(ctx, SPMV_F64, there_x, 2, x);
+    assert_true(!r.scaled);
+    assert_near(x, known, 2, 1e-14, "repeated entries");
+    support_free_in(ctx, there_b, there_x);
+    spmv_least_squares_destroy(solver);
 }
 
 /* All types: random systems, tall and wide, against the normal equations (the gradient). */
@@ -786,6 +851,6 @@ static void errors(void **state)
 
 SUPPORT_MAIN(with_context(parabola), with_context(path), with_context(ring), with_context(augmented),
              with_context(rank_loss), with_context(scaled), with_context(borrowed), with_context(doubtful_rank),
-             with_context(condition), with_context(small), with_context(out_of_range), with_context(types),
-             with_context(several), with_context(callbacks), with_context(same_bits), with_context(roundoff),
-             with_context(errors))
+             with_context(condition), with_context(small), with_context(out_of_range), with_context(edges_of_range),
+             with_context(repeated_entries), with_context(types), with_context(several), with_context(callbacks),
+             with_context(same_bits), with_context(roundoff), with_context(errors))

@@ -79,6 +79,16 @@ static void diagonals(void **state)
         assert_true(s.converged && !s.singular);
         assert_true(fabs(s.largest / 3 - 1) < 1e-2 && fabs(s.smallest / fabs(diagonal[N - 1]) - 1) < 1e-2);
     }
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) /* squares are out of range */
+        for (int up = 0; up < 2; up++) {
+            const double scale = pow(2, (type_part(types[t]) == SPMV_F32 ? 110 : 900) * (up ? 1 : -1));
+            for (int i = 0; i < N; i++)
+                diagonal[i] = scale * (1 + i);
+            const spmv_singular_values s = of_diagonal(*state, diagonal, N, types[t], 1e-3);
+            assert_true(s.converged && !s.singular);
+            assert_true(fabs(s.largest / scale / N - 1) < 1e-2 && fabs(s.smallest / scale - 1) < 1e-2);
+            assert_true(s.largest_error <= 1e-2 * scale && s.smallest_error <= 1e-2 * scale);
+        }
     for (int i = 0; i < N; i++)
         diagonal[i] = i == 4 ? 0 : 1 + i; /* explicit */
     const spmv_singular_values s = of_diagonal(*state, diagonal, N, SPMV_F64, 1e-3);
