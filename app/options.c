@@ -165,6 +165,9 @@ static const struct row rows[] = {
     {"near-null", .argument = "FILE", READ_FILE(near_null), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
+    {"null", .argument = "FILE|ones", TEXT(null_space), .commands = IN_SOLVE,
+     .help = "a singular A: its null vectors, A v = 0; a file with as many rows as A and up to 64 columns, a SPEC, or "
+             "ones; with --block, ones in each unknown of a node (default: found where rows sum to 0)"},
     {"coordinates", .argument = "FILE", READ_FILE(coordinates), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg, elasticity: the coordinates of the nodes, from which the rigid body modes are made; a file with a "
              "row for each node and 2 or 3 columns (default: none)"},
