@@ -283,8 +283,9 @@ void job_remark(const struct job *job, const struct attempt *a)
     if (job->columns == 1 && job->in.view.rows > 0 && !place_on_ranks(job->place))
         remark_estimate(job, a);
     if (a->error != NULL)
-        remark(LEVEL_NORMAL, "largest error against %s: %.3g",
-               strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a));
+        remark(LEVEL_NORMAL, "largest error against %s: %.3g%s",
+               strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a),
+               r->null_vectors > 0 ? ", of which a part along null vectors says nothing" : "");
     remark(LEVEL_VERBOSE, "plan holds %s; upload %s; set up in %s; %lld restart%s",
            bytes_text((double)job->p.info.bytes), seconds_text(job->upload_seconds),
            seconds_text(starting_seconds(job, a)), (long long)r->restarts, r->restarts == 1 ? "" : "s");
