@@ -165,11 +165,15 @@ static const struct row rows[] = {
     {"near-null", .argument = "FILE", READ_FILE(near_null), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
+    {"null", .argument = "FILE|ones", READ_FILE(null_space), .commands = IN_SOLVE,
+     .help = "a singular A: its null vectors, A v = 0; a file with as many rows as A and up to 64 columns, a SPEC, or "
+             "ones; with --block, ones in each unknown of a node (default: found where rows sum to 0)"},
     {"coordinates", .argument = "FILE", READ_FILE(coordinates), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg, elasticity: the coordinates of the nodes, from which the rigid body modes are made; a file with a "
              "row for each node and 2 or 3 columns (default: none)"},
     {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg ", .commands = IN_SOLVE,
-     .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: found)"},
+     .help = "block-jacobi: rows of a block (default: 16); amg and --null ones: unknowns of a node, up to "
+             "8 (default: found; --null: 1)"},
     {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg fsai isai ", .commands = IN_SOLVE,
      .help =
          "chebyshev: products with A of an application (default: 4); amg: products of a smoother, from 1 "
@@ -912,7 +916,8 @@ static spmv_status check_preconditioner_options(const struct options *o)
     struct names these = {.count = 0};
     char of[64], list[64];
     for (int i = 0; i < OPTIONS; i++) {
-        if (rows[i].of == NULL || (o->given >> i & 1) == 0)
+        const bool of_null = o->null_space != NULL && strcmp(rows[i].name, "block") == 0;
+        if (rows[i].of == NULL || (o->given >> i & 1) == 0 || of_null)
             continue;
         these.count = 0;
         snprintf(of, sizeof of, "%s", rows[i].of);

@@ -12,6 +12,7 @@
 #include "core/choice.h"
 #include "core/clock.h"
 #include "formats/matrix_internal.h"
+#include "solvers/amg/amg_common.h"
 #include "solvers/solver_internal.h"
 
 enum { RESTART = 50, MOST_RESTART = KRYLOV_MOST_BASIS - 1 };
@@ -36,7 +37,15 @@ static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o)
                                                                                .symmetry_check = o->symmetry_check});
     return st != SPMV_OK ? st
                          : OPTIONS_CHECK(ctx, "spmv_solver_create", {"vectors", o->vectors, 1, INFINITY},
-                                         {"inner", o->inner, 0, 1}, {"restart", o->restart, 0, MOST_RESTART});
+                                         {"inner", o->inner, 0, 1}, {"restart", o->restart, 0, MOST_RESTART},
+                                         {"null_block", o->null_block, 0, NULL_VECTORS_MOST},
+                                         {"null_vectors", o->null_vectors, o->null_space != NULL,
+                                          o->null_space != NULL ? NULL_VECTORS_MOST : 0});
+}
+
+static bool has_null_space(const spmv_solver_options *o)
+{
+    return o->null_space != NULL || o->null_block > 0;
 }
 
 /* Checks the caller's plan before the first product with it, and takes its type and vectors. */
@@ -108,6 +117,13 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
     if (solver == &krylov_direct &&
         ((!choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0) || o->own_precond != NULL))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_create: the solver direct has no preconditioner");
+    if (solver == &krylov_direct && has_null_space(o))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_create: the solver direct needs a matrix that is not singular: with null "
+                            "vectors take another one, or fix one unknown for each");
+    if (o->null_space != NULL && o->null_block > 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_solver_create: the options null_space and null_block are both given");
     const bool of_cg = o->inner != 0 || !choice_is_auto(o->rung); /* options */
     const struct krylov_solver *const sure = solver == NULL && of_cg ? &krylov_cg : solver;
     if (precond_is_unsymmetric(o->precond) && sure != NULL && (of_cg || sure->symmetric))
@@ -340,6 +356,19 @@ static spmv_status take_coordinates(spmv_solver *s)
     return st;
 }
 
+/* Null vectors are near-null vectors too, unless others are given. */
+static void take_null_space(spmv_solver *s)
+{
+    spmv_preconditioner_options *const p = &s->precond_options;
+    if (s->options.null_space == NULL || s->options.null_vectors > AMG_NULLS || s->options.own_precond != NULL ||
+        p->near_null != NULL || p->coordinates != NULL || type_is_complex(s->a.type) ||
+        type_is_complex(s->options.type))
+        return;
+    p->near_null = s->options.null_space;
+    p->near_nulls = s->options.null_vectors;
+    p->near_null_type = SPMV_TYPE_DEFAULT;
+}
+
 /* updates: the values may be replaced later. */
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options, bool updates,
                           spmv_solver **solver)
@@ -357,6 +386,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     TRY(take_options(s, &o));
     TRY(take_matrix(s, a));
     TRY(take_coordinates(s));
+    take_null_space(s);
     /* on a GPU, products with values that stay are faster: renew_plan */
     s->plans_update = updates && !context_on_device(ctx);
     TRY(take_plan(s, s->plans_update));
@@ -368,6 +398,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
         TRY(fit_plan(s, s->plans_update));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
+    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
     s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
@@ -392,6 +423,7 @@ static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *
                                 : o->own_precond != NULL  ? "the option own_precond: take a preconditioner by its name"
                                 : o->plan != NULL         ? "the option plan: the matrix of the group has one"
                                 : o->on_iterate != NULL   ? "the option on_iterate: on_iteration tells the residual"
+                                : has_null_space(o)       ? "null vectors: constants on connected parts are found"
                                                           : NULL;
     if (refused != NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_solver_create: not on ranks: %s", refused);
@@ -420,6 +452,7 @@ static spmv_status prepare_for_rank(spmv_solver *s, const spmv_solver_options *o
     TRY(take_options(s, &o));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
+    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
 done:
     return st;
 }
@@ -476,6 +509,7 @@ void spmv_solver_destroy(spmv_solver *s)
     context_freed(s->ctx);
     host_free(s->results);
     host_free(s->errors);
+    host_free(s->null_parts);
     host_free(s);
 }
 
@@ -626,7 +660,8 @@ static const spmv_solver_result unsolved = {.size = sizeof unsolved,
                                             .precond = "none",
                                             .error_estimate = -1,
                                             .backward_error = -1,
-                                            .backward_row = -1};
+                                            .backward_row = -1,
+                                            .null_part = -1};
 
 /* Writes the result of right-hand side v, if there is room. */
 static void give_result(spmv_solver_result *result, size_t size, int v, const spmv_solver_result *full)
@@ -657,6 +692,8 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.status = r->status;
         full.backward_error = s->errors[v].row >= 0 ? s->errors[v].omega : -1;
         full.backward_row = s->errors[v].row;
+        full.null_vectors = null_space_count(s->null_space);
+        full.null_part = s->null_space != NULL ? s->null_parts[v] : -1;
         full.solver = s->used->name;
         full.rung = r->rung;
         memcpy(full.precond, r->precond, sizeof full.precond);

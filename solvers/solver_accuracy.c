@@ -301,6 +301,8 @@ static spmv_status make(spmv_solver *s, spmv_type type, struct scaled_system *c)
     o.precond = s->options.own_precond != NULL ? NULL : o.precond;
     precond.plan = NULL;
     o.plan = NULL;
+    o.null_space = NULL; /* those of R A C are others; r has next to no part along them */
+    o.null_block = o.null_vectors = 0;
     o.type = type;
     o.vectors = 1;
     o.atol = 0;

@@ -129,8 +129,9 @@ static spmv_status count_factor(struct system_facts *f)
     /* the caller wants amg */
     const bool near_null = s->ranks != NULL ? s->precond_options.near_nulls > 0 || s->precond_options.dimensions > 0
                                             : s->precond_options.near_null != NULL;
+    const bool singular = s->options.null_space != NULL || s->options.null_block > 0;
     if (solver_rows(s) > DENSE_ROWS || !choice_is_auto(s->options.precond) || s->options.own_precond != NULL ||
-        near_null)
+        near_null || singular)
         return SPMV_OK;
     const spmv_status st =
         s->ranks != NULL ? s->ranks->dense(s->ranks->self, &s->direct) : direct_create_dense(s->ctx, &s->a, &s->direct);

@@ -43,7 +43,7 @@ struct spmv_solver {
     void *negative_val;
     spmv_plan *negative_plan;
     spmv_plan *single;             /* for one right-hand side, if the others are for several; NULL: not made yet */
-    struct null_space *null_space; /* of a symmetric A; NULL: not known to be singular */
+    struct null_space *null_space; /* NULL: A is not known to be singular */
     bool components_known;         /* null_space_find has looked for components */
     struct direct *direct;
     spmv_preconditioner *precond; /* NULL: could not be made */
@@ -66,6 +66,7 @@ struct spmv_solver {
     char why_used[SOLVER_SENTENCE];
     spmv_cg_result *results;       /* one per right-hand side */
     struct backward_error *errors; /* the same; row -1: not computed */
+    double *null_parts;            /* the same: norms of the parts of b along null vectors; -1: not computed */
     struct scaled_system *scaled;  /* made when rows are too inaccurate; NULL: not made yet */
     bool corrects;                 /* it is the solver of another one's scaled system */
 };

@@ -210,43 +210,76 @@ static bool is_sound(const struct chain *c)
     return c->b != NULL && c->x != NULL && c->b != c->x && c->rtol >= 0 && c->atol >= 0;
 }
 
-/* Solves with the part of b along the known null vectors split off. *split: false if it is not more than
- * rounding errors; then nothing is done. */
-static spmv_status run_split(struct chain *c, bool *split)
+/* x = x less its part along the null vectors, after a solver that ended with st. If the rounding makes its residual too
+ * large, the solver goes on from there. */
+static spmv_status shorten(struct chain *c, spmv_status ended)
 {
     spmv_status st = SPMV_OK;
+    spmv_solver *const s = c->s;
+    spmv_cg_result *const r = c->result;
+    spmv_plan_info info;
+    struct null_space_norms norms;
+    double norm_b = 0, residual = 0;
+    void *shorter = NULL;
+    if (ended != SPMV_OK && (spmv_status_class(ended) != 7 || ended == SPMV_ERROR_NOT_FINITE))
+        return ended;
+    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
+    TRY(context_lend(s->ctx, info.rows * (int64_t)spmv_type_size(info.type), &shorter));
+    TRY(null_space_split(s->null_space, c->x, shorter, &norms));
+    if (!isfinite(norms.all) || norms.part <= 4 * real_limits_of(type_part(info.type)).roundoff * norms.all)
+        goto done;
+    TRY(s->ctx->backend->map(s->ctx, SPMV_MAP_COPY, SPMV_I32, shorter, c->x,
+                             info.rows * (int64_t)(spmv_type_size(info.type) / 4)));
+    TRY(solver_measure(s, c->plan, c->b, c->x, &norm_b, &residual));
+    const bool grown = residual > fmax(r->tolerance, r->true_residual);
+    r->true_residual = residual;
+    if (ended == SPMV_OK && grown && s->used != NULL)
+        ended = solver_run(c, s->used, s->used_precond, max_i64(1, c->most - r->iterations));
+done:
+    context_take_back(s->ctx, shorter);
+    return st != SPMV_OK ? st : ended;
+}
+
+/* Solves with the part of b along the known null vectors split off, and for x without such a part. only_if_split: does
+ * nothing if the part of b is not more than rounding errors; *split: it is. */
+static spmv_status run_singular(struct chain *c, bool only_if_split, bool *split)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver *const s = c->s;
     const void *const b = c->b;
     const double rtol = c->rtol, atol = c->atol;
     spmv_plan_info info;
     struct null_space_norms norms;
     void *rest = NULL;
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
-    TRY(context_lend(c->s->ctx, info.rows * (int64_t)spmv_type_size(info.type), &rest));
-    TRY(null_space_split(c->s->null_space, b, rest, &norms));
-    *split = isfinite(norms.all) && norms.part > 4 * real_limits_of(type_part(info.type)).roundoff * norms.all;
+    TRY(context_lend(s->ctx, info.rows * (int64_t)spmv_type_size(info.type), &rest));
+    TRY(null_space_split(s->null_space, b, rest, &norms));
+    s->null_parts[c->result - s->results] = norms.part;
+    *split = null_space_splits(s->null_space) && isfinite(norms.all) &&
+             norms.part > 4 * real_limits_of(type_part(info.type)).roundoff * norms.all;
     if (*split) {
         const double tolerance = fmax(rtol * norms.all, atol);
         c->b = rest;
         c->rtol = 0;
         /* the square of the residual is the sum of those of both parts */
         c->atol = norms.part < tolerance ? sqrt((tolerance - norms.part) * (tolerance + norms.part)) : tolerance;
-        st = judge_whole(c, b, norms.part, tolerance, run_all(c));
+        st = shorten(c, run_all(c));
+        st = judge_whole(c, b, norms.part, tolerance, st);
+    } else if (!only_if_split) {
+        st = shorten(c, run_all(c));
     }
 done:
     c->b = b;
     c->rtol = rtol;
     c->atol = atol;
-    context_take_back(c->s->ctx, rest);
+    context_take_back(s->ctx, rest);
     return st;
 }
 
 static spmv_status run_from_start(struct chain *c)
 {
     bool split = false;
-    spmv_status st = SPMV_OK;
-    if (c->s->null_space != NULL && is_sound(c))
-        st = run_split(c, &split);
-    return st == SPMV_OK && !split ? run_all(c) : st;
+    return c->s->null_space != NULL && is_sound(c) ? run_singular(c, false, &split) : run_all(c);
 }
 
 /* After a failure of a symmetric matrix: looks for null vectors of its connected components. If b has a
@@ -265,7 +298,7 @@ static spmv_status try_components(struct chain *c, spmv_status st)
     s->components_known = found == SPMV_OK;
     if (found == SPMV_OK && s->null_space != NULL) {
         c->most += c->result->iterations;
-        found = run_split(c, &split);
+        found = run_singular(c, true, &split);
     }
     return split || found != SPMV_OK ? found : context_fail(s->ctx, st, "%s", sentence);
 }
@@ -583,6 +616,7 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
     for (int v = 0; v < s->options.vectors; v++) { /* if there is no memory for a solve */
         s->results[v] = not_begun;
         s->errors[v] = (struct backward_error){0, -1, 0};
+        s->null_parts[v] = -1;
         name_precond(&s->results[v], s->precond);
     }
     return solver_check_rows(s, b, x, solve_signed(s, b, x));

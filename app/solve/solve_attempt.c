@@ -108,6 +108,9 @@ static spmv_solver_options solver_options(const struct job *job, struct attempt 
     options.precond = a->name;
     options.vectors = job->columns;
     options.restart = o->restart;
+    options.null_space = job->null_space;
+    options.null_vectors = job->null_vectors;
+    options.null_block = job->null_block;
     options.rtol = o->rtol;
     options.atol = o->atol;
     options.max_iterations = o->max_iterations;

@@ -88,6 +88,7 @@ void job_release(struct job *job)
     spmv_free(place->ctx, job->context_b);
     spmv_free(place->ctx, job->context_x);
     spmv_free(place->ctx, job->near_null);
+    spmv_free(place->ctx, job->null_space);
     spmv_host_free(job->coordinates);
     place_free_loaded(place, job->b_read);
     place_free_loaded(place, job->x0);

@@ -25,6 +25,8 @@ struct job {
     void *context_b, *context_x; /* in the context's memory, not on ranks */
     void *near_null;             /* in the context's memory, near_nulls numbers a row; NULL: none */
     int near_nulls;
+    void *null_space; /* the same of null vectors */
+    int null_vectors, null_block;
     void *coordinates; /* f64, dimensions numbers a node; NULL: none */
     int64_t nodes;
     int dimensions;

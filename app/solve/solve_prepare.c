@@ -184,81 +184,98 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
     return SPMV_OK;
 }
 
-static spmv_status check_near_nulls(const struct job *job, int64_t rows, int64_t cols)
+/* The vectors of an option. */
+struct given_vectors {
+    const char *option, *path;
+    int most;
+    void **there; /* in the context's memory */
+    int *count;
+};
+
+static spmv_status check_vectors(const struct job *job, const struct given_vectors *g, int64_t rows, int64_t cols)
 {
-    enum { MOST = 8 }; /* of spmv_preconditioner_options */
-    if (rows == job->in.view.rows && cols <= MOST)
+    if (rows == job->in.view.rows && cols <= g->most)
         return SPMV_OK;
-    complain("--near-null %s is %lld x %lld: %.180s has %lld row%s, and up to %d vectors are possible",
-             job->o->near_null, (long long)rows, (long long)cols, job->in.argument, (long long)job->in.view.rows,
-             plural(job->in.view.rows), MOST);
+    complain("%s %s is %lld x %lld: %.180s has %lld row%s, and up to %d vectors are possible", g->option, g->path,
+             (long long)rows, (long long)cols, job->in.argument, (long long)job->in.view.rows,
+             plural(job->in.view.rows), g->most);
     return SPMV_ERROR_SIZE;
 }
 
 /* The dense matrix of a SPEC, row by row. */
-static spmv_status generate_vectors(struct job *job, const char *spec, void **values, int *columns)
+static spmv_status generate_vectors(struct job *job, const struct given_vectors *g, void **values)
 {
     struct input in = {0};
-    spmv_status st = input_load(job->place->ctx, job->o, JOB_LOOK, spec, &in);
+    spmv_status st = input_load(job->place->ctx, job->o, JOB_LOOK, g->path, &in);
     const spmv_csr *const a = &in.view;
     if (st == SPMV_OK)
-        st = check_near_nulls(job, a->rows, a->cols);
+        st = check_vectors(job, g, a->rows, a->cols);
     if (st == SPMV_OK)
-        st = allocate("near-null-space vectors", a->rows * a->cols, spmv_type_size(job->type), values);
+        st = allocate(g->option, a->rows * a->cols, spmv_type_size(job->type), values);
     if (st == SPMV_OK)
         memset(*values, 0, (size_t)(a->rows * a->cols) * spmv_type_size(job->type));
     for (int64_t i = 0; st == SPMV_OK && i < a->rows; i++)
         for (int64_t k = row_begin(a, i); k < row_begin(a, i + 1); k++)
             real_set(job->type, *values, i * a->cols + a->col[k], real_at(a->type, a->val, k));
-    *columns = (int)a->cols;
+    *g->count = (int)a->cols;
     input_free(&in);
     return st;
 }
 
 /* The vectors of a file, of the type of x. */
-static spmv_status read_near_nulls(struct job *job, const char *path, void **values, int *columns)
+static spmv_status read_vectors(struct job *job, const struct given_vectors *g, void **values)
 {
     const int64_t rows = job->in.view.rows;
     char why[256];
     snprintf(why, sizeof why, "%.180s has %lld row%s", job->in.argument, (long long)rows, plural(rows));
-    spmv_status st = vectors_load(job->place->ctx, path, job->type, rows, "--near-null", why, values, columns);
+    spmv_status st = vectors_load(job->place->ctx, g->path, job->type, rows, g->option, why, values, g->count);
     if (st == SPMV_OK)
-        st = check_near_nulls(job, rows, *columns);
-    for (int64_t k = 0; st == SPMV_OK && k < rows * *columns; k++)
+        st = check_vectors(job, g, rows, *g->count);
+    for (int64_t k = 0; st == SPMV_OK && k < rows * *g->count; k++)
         if (!isfinite(real_at(job->type, *values, k))) {
-            complain("%s: --near-null needs finite numbers, row %lld of vector %lld has %g", path,
-                     (long long)(k / *columns) + 1, (long long)(k % *columns) + 1, real_at(job->type, *values, k));
+            complain("%s: %s needs finite numbers, row %lld of vector %lld has %g", g->path, g->option,
+                     (long long)(k / *g->count) + 1, (long long)(k % *g->count) + 1, real_at(job->type, *values, k));
             st = SPMV_ERROR_NOT_FINITE;
         }
     return st;
 }
 
-/* --near-null: vectors of the type of x, in the context's memory. Each rank reads all, and keeps its rows. */
-static spmv_status load_near_null(struct job *job)
+/* Vectors of the type of x, in the context's memory. Each rank reads all, and keeps its rows. */
+static spmv_status load_given(struct job *job, const struct given_vectors *g)
 {
-    const char *const path = job->o->near_null;
     void *read = NULL, *made = NULL;
-    if (path == NULL)
-        return SPMV_OK;
-    if (type_is_complex(job->type))
-        return report(SPMV_ERROR_UNSUPPORTED, "--near-null is for real matrices");
-    spmv_status st = spmv_spec_known(path) ? generate_vectors(job, path, &made, &job->near_nulls)
-                                           : read_near_nulls(job, path, &read, &job->near_nulls);
+    if (type_is_complex(job->type)) {
+        complain("%s is for real matrices", g->option);
+        return SPMV_ERROR_UNSUPPORTED;
+    }
+    spmv_status st = spmv_spec_known(g->path) ? generate_vectors(job, g, &made) : read_vectors(job, g, &read);
     if (place_on_ranks(job->place))
         st = place_agree(job->place, st);
     if (st == SPMV_OK) {
         const bool all = !place_on_ranks(job->place);
-        const int64_t row_bytes = job->near_nulls * (int64_t)spmv_type_size(job->type);
+        const int64_t row_bytes = *g->count * (int64_t)spmv_type_size(job->type);
         const int64_t bytes = (all ? job->in.view.rows : job->place->part.own_rows) * row_bytes;
         const char *const from = read != NULL ? read : made;
-        st = send_array(job->place->ctx, from + (all ? 0 : job->place->part.first_row * row_bytes), bytes,
-                        &job->near_null);
+        st = send_array(job->place->ctx, from + (all ? 0 : job->place->part.first_row * row_bytes), bytes, g->there);
         st = st == SPMV_OK ? spmv_synchronize(job->place->ctx) : st;
         st = st == SPMV_OK ? st : place_passed(job->place, st);
     }
     spmv_host_free(read);
     free(made);
     return st;
+}
+
+/* --near-null and --null. */
+static spmv_status load_given_vectors(struct job *job)
+{
+    const struct options *const o = job->o;
+    const struct given_vectors near_null = {"--near-null", o->near_null, 8, &job->near_null, &job->near_nulls},
+                               null = {"--null", o->null_space, 64, &job->null_space, &job->null_vectors};
+    const bool ones = o->null_space != NULL && strcmp(o->null_space, "ones") == 0;
+    spmv_status st = near_null.path != NULL ? load_given(job, &near_null) : SPMV_OK;
+    if (ones)
+        job->null_block = o->block > 0 ? o->block : 1;
+    return st == SPMV_OK && null.path != NULL && !ones ? load_given(job, &null) : st;
 }
 
 /* A coordinate file has rows nodes and cols dimensions. */
@@ -308,7 +325,7 @@ static spmv_status prepare(struct job *job, const char *b_path)
     if (st == SPMV_OK)
         st = job_decide(job);
     if (st == SPMV_OK)
-        st = load_near_null(job);
+        st = load_given_vectors(job);
     if (st == SPMV_OK)
         st = load_coordinates(job);
     if (st != SPMV_OK)

@@ -11,6 +11,7 @@
 #include "app/product.h"
 #include "app/solve/solve_job.h"
 #include "core/choice.h"
+#include "core/plural.h"
 
 spmv_status job_write_history(const struct job *job)
 {
@@ -116,6 +117,8 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
         json_put(cg, "largest_error", json_number(attempt_largest_error(a)));
     json_put(cg, "estimated_error_energy_norm", json_estimate(r));
     json_backward(cg, r);
+    json_put(cg, "null_vectors", json_integer((json_int_t)r->null_vectors));
+    json_put(cg, "null_part", r->null_part < 0 ? json_null() : json_number(r->null_part));
     if (job->columns == 1 && !place_on_ranks(job->place))
         json_put(cg, "energy_norm", json_number(job_energy_norm(job, a->x, 0)));
     if (job->columns > 1)
@@ -267,6 +270,11 @@ void job_remark(const struct job *job, const struct attempt *a)
     else
         remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
                r->recurrence_residual, r->tolerance, r->norm_b);
+    if (r->null_vectors > 0 && job->columns == 1)
+        remark(
+            LEVEL_NORMAL,
+            "A is singular: %lld null vector%s known; the norm of the part of b along %s is %.3g; x has no such part",
+            (long long)r->null_vectors, plural(r->null_vectors), r->null_vectors == 1 ? "it" : "them", r->null_part);
     if (of_zero)
         remark(LEVEL_NORMAL, "%s", r->why_solver);
     if (r->backward_row >= 0)
@@ -275,8 +283,9 @@ void job_remark(const struct job *job, const struct attempt *a)
     if (job->columns == 1 && job->in.view.rows > 0 && !place_on_ranks(job->place))
         remark_estimate(job, a);
     if (a->error != NULL)
-        remark(LEVEL_NORMAL, "largest error against %s: %.3g",
-               strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a));
+        remark(LEVEL_NORMAL, "largest error against %s: %.3g%s",
+               strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a),
+               r->null_vectors > 0 ? ", of which a part along null vectors says nothing" : "");
     remark(LEVEL_VERBOSE, "plan holds %s; upload %s; set up in %s; %lld restart%s",
            bytes_text((double)job->p.info.bytes), seconds_text(job->upload_seconds),
            seconds_text(starting_seconds(job, a)), (long long)r->restarts, r->restarts == 1 ? "" : "s");

@@ -277,6 +277,19 @@ typedef struct spmv_solver_options {
      * (spmv_preconditioner_wrap). For a complex matrix of n rows it has 2 n rows, the real and
      * imaginary parts in turn. It must outlive the solver. Default NULL: none is given. */
     spmv_preconditioner *own_precond;
+
+    /* Null vectors v of a singular A, A v = 0. Element i of vector j is
+     * null_space[i * null_vectors + j], of the type of b and x, in the context's memory; it must
+     * outlive a solver that gets new values. The solver makes them orthonormal. A vector with more than
+     * ||A v|| = 2^-26 || |A| |v| || (2^-17 if A or v are in f32), or 0, is SPMV_ERROR_ARGUMENT; the
+     * message names it. Without near_null and coordinates, up to 8 real ones are near_null too. Not
+     * with direct, nor in a group. See "Singular matrices" at spmv_solver_solve. Default NULL: none. */
+    const void *null_space;
+    int null_vectors; /* their number, up to 64; default 0 */
+
+    /* In place of null_space: the null vectors are constant on each of null_block unknowns of a node
+     * and 0 on the others; 1: the vector of ones. It divides the rows. Default 0: none. */
+    int null_block;
 } spmv_solver_options;
 
 /* The names of the solvers; NULL after the last. Static storage. docs/solvers.md says when to take
@@ -382,6 +395,9 @@ typedef struct spmv_solver_result {
      * there is no x. */
     double backward_error;
     int64_t backward_row;
+
+    int64_t null_vectors; /* known null vectors of A: given and found; 0: none */
+    double null_part;     /* the norm of the part of b along them; negative: not computed */
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
@@ -420,10 +436,13 @@ typedef struct spmv_solver_result {
  * success may have a true_residual of up to twice the tolerance in these types.
  *
  * Singular matrices. If A is symmetric (cg, minres) and the entries of each row sum to 0 up to
- * rounding, or those of a connected component, the constant on it is a null vector. The part of b
- * along the null vectors is split off, and the solver solves for the rest. If that part alone
- * exceeds the tolerance, the status is SPMV_ERROR_INCONSISTENT, and x is a least-squares solution
- * to the tolerance. Null vectors are not found otherwise. minres then ends at a least-squares
+ * rounding, or those of a connected component, the constant on it is a null vector. The options
+ * null_space and null_block give others, for any symmetry. The part of b along the null vectors
+ * (null_part) is split off, and the solver solves for the rest. If that part alone exceeds the
+ * tolerance, the status is SPMV_ERROR_INCONSISTENT, and x is a least-squares solution to the
+ * tolerance. x is orthogonal to the null vectors, so it has the smallest norm if they are all; only
+ * corrections for the backward error may add a part. If given vectors are null vectors of A and not
+ * of its adjoint, b is not split, only x. Null vectors are not found otherwise. minres then ends at a least-squares
  * solution if the residual is nearly a null vector (C. C. Paige, M. A. Saunders, SIAM J. Numer.
  * Anal. 12, 1975; S.-C. T. Choi, C. C. Paige, M. A. Saunders, SIAM J. Sci. Comput. 33, 2011).
  *

@@ -255,6 +255,38 @@ def test_solver(system):
     assert mixed.converged and mixed.true_residual <= mixed.tolerance
 
 
+def test_null():
+    """Null vectors of a path, of two unknowns on it, and of a closed grid with convection."""
+    n = 300
+    path = sp.diags([-np.ones(n - 1), np.r_[1, 2 * np.ones(n - 2), 1], -np.ones(n - 1)], [-1, 0, 1]).tocsr()
+    two = sp.kron(path, [[2, 0.5], [0.5, 2]]).tocsr()
+    around = sp.diags([-2.5, 3, -0.5, -2.5, -0.5], [-1, 0, 1, n - 1, 1 - n], shape=(n, n)).tocsr()
+    constants = np.kron(np.ones((n, 1)), np.eye(2))
+    for A, null, vectors in (
+        (path, None, 1), (path, "ones", 1), (path, np.ones(n), 1), (path, np.c_[np.ones(n), 7 * np.ones(n)], 1),
+        (two, 2, 2), (two, constants @ [[1, 3], [2, 1]], 2), (two, np.asfortranarray(constants), 2), (around, "ones", 1),
+    ):  # fmt: skip
+        basis = np.ones((n, 1)) if A.shape[0] == n else constants
+        basis = basis / np.sqrt(n)
+        x = vector(A.shape[0])
+        x -= basis @ (basis.T @ x)
+        solver = spmv.Solver(A, null=null, rtol=1e-12)
+        found = solver.solve(A @ x, x0=np.ones(A.shape[0]))
+        assert found.converged and found.null_vectors == vectors and found.null_part < 1e-12
+        assert np.abs(found.x - x).max() < 1e-6
+        found = solver.solve(A @ x + 0.25 * basis[:, 0])
+        assert found.status == "SPMV_ERROR_INCONSISTENT" and abs(found.null_part - 0.25) < 1e-12
+        assert np.abs(found.x - x).max() < 1e-6
+    hermitian = path.astype(complex)
+    assert spmv.Solver(hermitian, null="ones").solve(hermitian @ vector(n)).null_vectors == 1
+    for null, words in (
+        (np.ones(n - 1), "null has the shape"), (np.arange(n), "vector 1 of 1 is not a null vector"),
+        ("constants", "it must be"), (0, "null"), (7, "not a multiple"), (np.zeros(n), "null vector 1 of 1 is 0"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            spmv.Solver(path, null=null)
+
+
 def test_coordinates():
     """The rigid body modes of coordinates, which need not live as long as the solver."""
     A = spmv.generate("elasticity2d:20")

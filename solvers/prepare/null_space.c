@@ -11,6 +11,7 @@
 #include "solvers/prepare/null_space.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "core/backend.h"
 #include "core/reals.h"
@@ -26,6 +27,8 @@ struct null_space {
     int64_t *size;            /* rows of each component */
     struct null_sum *sum;     /* scratch: one for each component */
     struct null_parts *parts; /* with ranks, else NULL */
+    struct null_vectors *given;
+    char words[96];
 };
 
 enum { MARGIN = 64 };
@@ -295,19 +298,78 @@ done:
     return st;
 }
 
-void null_space_destroy(struct null_space *n)
-{
-    if (n == NULL)
-        return;
-    null_parts_destroy(n->parts);
-    host_free_all(n->component, n->size, n->sum);
-    host_free(n);
-}
+/* ------------------------------------------------------------- given vectors */
 
 /* The component of row i, -1: none */
 static inline int64_t component_of(const struct null_space *n, int64_t i)
 {
-    return n->component != NULL ? n->component[i] : 0;
+    return n->component != NULL ? n->component[i] : n->components - 1;
+}
+
+/* Subtracts from given vectors their means on the components. */
+static spmv_status subtract_means(const struct null_space *n, struct null_vectors *given)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t width = given->count * (int64_t)given->parts;
+    long double *sums = NULL;
+    TRY(host_zeros(n->ctx, max_i64(1, n->components * width) * (int64_t)sizeof *sums, what, (void **)&sums));
+    for (int64_t i = 0; i < n->rows; i++)
+        for (int64_t k = 0; k < width && component_of(n, i) >= 0; k++)
+            sums[component_of(n, i) * width + k] += given->at[i * width + k];
+    for (int64_t i = 0; i < n->rows; i++) {
+        const int64_t c = component_of(n, i);
+        for (int64_t k = 0; k < width && c >= 0; k++)
+            given->at[i * width + k] = (double)(given->at[i * width + k] - sums[c * width + k] / n->size[c]);
+    }
+done:
+    host_free(sums);
+    return st;
+}
+
+spmv_status null_space_add(spmv_context *ctx, const spmv_csr *a, spmv_type type, const struct null_given *given,
+                           bool symmetric, struct null_space **n)
+{
+    spmv_status st = SPMV_OK;
+    struct null_vectors *taken = NULL;
+    TRY(null_vectors_take(ctx, a, type, given, symmetric, &taken));
+    if (taken == NULL)
+        goto done;
+    if (*n != NULL)
+        TRY(subtract_means(*n, taken));
+    null_vectors_orthonormalise(taken);
+    if (taken->count == 0)
+        goto done;
+    if (*n == NULL) {
+        TRY(host_zeros(ctx, sizeof **n, "a null space", (void **)n));
+        **n = (struct null_space){.ctx = ctx, .type = type, .rows = a->rows, .all_rows = a->rows};
+    }
+    (*n)->given = taken;
+    taken = NULL;
+done:
+    null_vectors_destroy(taken);
+    return st;
+}
+
+bool null_space_splits(const struct null_space *n)
+{
+    return n->given == NULL || n->given->splits;
+}
+
+int64_t null_space_count(const struct null_space *n)
+{
+    return n == NULL ? 0 : n->components + (n->given != NULL ? n->given->count : 0);
+}
+
+/* ------------------------------------------------------------- */
+
+void null_space_destroy(struct null_space *n)
+{
+    if (n == NULL)
+        return;
+    null_vectors_destroy(n->given);
+    null_parts_destroy(n->parts);
+    host_free_all(n->component, n->size, n->sum);
+    host_free(n);
 }
 
 /* Adds rows first ... end - 1 to the sums of their components; returns the sum of their squares. On arrays in host
@@ -350,7 +412,8 @@ static spmv_status split(const struct null_space *n, const void *v, void *to, st
     const spmv_type part = type_part(n->type);
     const int parts = type_parts(n->type);
     long double all = 0, along = 0;
-    memset(n->sum, 0, (size_t)n->components * sizeof *n->sum);
+    if (n->components > 0)
+        memset(n->sum, 0, (size_t)n->components * sizeof *n->sum);
     if (n->parts != NULL)
         TRY(add_ranks(n, v, &all));
     else
@@ -367,6 +430,8 @@ static spmv_status split(const struct null_space *n, const void *v, void *to, st
             const int64_t k = component_of(n, i);
             real_set(part, to, i * parts + c, k >= 0 ? (double)(value - n->sum[k].of[c]) : value);
         }
+    if (n->given != NULL)
+        along += null_vectors_split(n->given, n->type, to);
     norms->all = (double)sqrtl(all);
     norms->part = (double)sqrtl(along);
 done:
@@ -389,6 +454,8 @@ done:
     return st;
 }
 
+/* ------------------------------------------------------------- words */
+
 /* Whether each component is one row, whose entries sum to 0: they are 0. */
 static bool is_of_zero_rows(const struct null_space *n)
 {
@@ -398,7 +465,7 @@ static bool is_of_zero_rows(const struct null_space *n)
     return all;
 }
 
-const char *null_space_words(const struct null_space *n)
+static const char *words_of_found(const struct null_space *n)
 {
     int64_t rows = 0;
     for (int64_t k = 0; k < n->components; k++)
@@ -408,16 +475,26 @@ const char *null_space_words(const struct null_space *n)
                                 : "every row of a part of it sums to 0";
 }
 
+const char *null_space_words(struct null_space *n)
+{
+    if (n->given == NULL)
+        return words_of_found(n);
+    snprintf(n->words, sizeof n->words, "%s%s%d null vector%s given", n->components > 0 ? words_of_found(n) : "",
+             n->components > 0 ? ", and " : "", n->given->count, n->given->count == 1 ? " is" : "s are");
+    return n->words;
+}
+
 const char *null_space_remedy(const struct null_space *n)
 {
-    return n->component == NULL ? "subtract its mean"
-           : is_of_zero_rows(n) ? "it must be 0 there"
-                                : "subtract its mean from each connected part that sums to 0";
+    return n->given != NULL       ? "subtract its part along the null vectors"
+           : n->component == NULL ? "subtract its mean"
+           : is_of_zero_rows(n)   ? "it must be 0 there"
+                                  : "subtract its mean from each connected part that sums to 0";
 }
 
 int64_t null_space_bytes(const struct null_space *n)
 {
     return n == NULL ? 0
                      : (n->component != NULL ? n->rows * (int64_t)sizeof *n->component : 0) +
-                           n->components * (int64_t)(sizeof *n->size + sizeof *n->sum);
+                           n->components * (int64_t)(sizeof *n->size + sizeof *n->sum) + null_vectors_bytes(n->given);
 }

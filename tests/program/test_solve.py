@@ -488,6 +488,48 @@ class Singular(Solve):
             self.assertIn("direct: A is singular to rounding", said)
             self.assertNotIn("rounding errors of", said)
 
+    def test_null_vectors(self):
+        """--null: x of the smallest norm, the part of b that no x reaches, wrong vectors and combinations."""
+        side = 10
+        a, rows = self.neumann(side), side * side
+
+        def dense(name, *columns):
+            text = "%%MatrixMarket matrix array real general\n" + f"{len(columns[0])} {len(columns)}\n"
+            return self.write(name, text + "".join(f"{v!r}\n" for column in columns for v in column))
+
+        def solve(code, *arguments):
+            done = run("solve", a, *arguments, "--json", "-q", "-o", x)
+            self.assertEqual(done.returncode, code, done.stderr)
+            return json.loads(done.stdout)["result"]["solve"]
+
+        x = os.path.join(self.folder, "x.txt")
+        ones = [1.0] * rows
+        given = dense("ones.mtx", ones, [-3.0] * rows)
+        b = self.vector("b.txt", [1.0] + (rows - 2) * [0.0] + [-1.0])
+        source = self.vector("source.txt", [1.0] + (rows - 1) * [0.0])
+        x0 = self.vector("x0.txt", [5.0] * rows)
+        for more in ([], ["--null", "ones"], ["--null", given], ["--null", "ones", "--solver", "gmres"]):
+            found = solve(0, b, "--x0", x0, *more)
+            self.assertEqual(found["null_vectors"], 1)
+            self.assertLess(found["null_part"], 1e-15)
+            with open(x) as file:
+                self.assertLess(abs(sum(map(float, file))), 1e-10)
+            self.assertAlmostEqual(solve(7, source, *more)["null_part"], 1 / side, 12)
+        self.assertEqual(solve(0, b, "--solver", "gmres")["null_vectors"], 0)
+        self.assertIn("1 null vector known; the norm of the part of b along it is", self.run_solve(0, a, b))
+        self.assertIn("subtract its part along the null vectors", self.run_solve(7, a, source, "--null", "ones", "--solver", "gmres"))
+        wrong = dense("wrong.mtx", ones, [2.0] * (rows - 1) + [1.0])
+        for code, arguments, words in (
+            (1, ["--null", wrong], "vector 2 of 2 is not a null vector of A: for v of length 1, ||A v|| is 0.123"),
+            (1, ["--null", "ones", "--block", "2"], "vector 1 of 2 is not a null vector of A"),
+            (4, ["--null", "ones", "--block", "3"], "100 rows are not a multiple of the option null_block, 3"),
+            (4, ["--null", dense("short.mtx", [1.0])], "has 1 number, --null needs 100"),
+            (4, ["--null", "ones", "--solver", "direct"], "the solver direct needs a matrix that is not singular"),
+            (4, ["--null", "ones", "--solver", "lsmr"], "--null has no effect on a least-squares solve"),
+            (4, ["--null", "ones", "--ranks", "2"], "--null is not supported on several ranks"),
+        ):
+            self.assertIn(words, self.run_solve(code, a, b, *arguments))
+
     def test_unstable_factors_are_named(self):
         side = 120
         entries = []

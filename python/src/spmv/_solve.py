@@ -41,7 +41,8 @@ class Result:
     it is within ``tolerance``, and that no row of b - A x is large beside the row's own numbers; the
     residual of the recurrence does not count. ``backward_error`` is the largest component-wise
     backward error of a row, or an upper bound of it that is small enough, and ``backward_row`` that
-    row, from 0 (negative: not computed).
+    row, from 0 (negative: not computed). ``null_vectors`` is the number of known null vectors of A, and
+    ``null_part`` the norm of the part of b along them, which no x reaches (negative: not computed).
     """
 
     x: Any = field(repr=False)
@@ -63,6 +64,8 @@ class Result:
     solve_seconds: float
     backward_error: float
     backward_row: int
+    null_vectors: int
+    null_part: float
     columns: tuple[dict[str, Any], ...] = field(default=(), repr=False)  # with several right-hand sides
 
     @property
@@ -148,6 +151,13 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         body modes from them, in place of the option ``near_null``, and ``"auto"`` takes ``"amg"``.
         The rows of A are numbered node by node: 2 displacements for each node, or these and a
         rotation; in space 3, or these and 3 rotations.
+    null : "ones", int or array, optional
+        Null vectors v of a singular A, A v = 0: an array with a row for each row of A and up to 64
+        columns; ``"ones"``; or the number of unknowns of a node, each of which is constant in one of
+        the vectors. They need not be orthonormal. A vector that is none is a ValueError. The part of b
+        along them (``null_part``) is split off; x has no part along them, so its norm is the smallest.
+        Constants on the connected parts of a symmetric matrix whose rows sum to 0 are found. Not with
+        ``"direct"``.
     device, shape, copy
         As for ``Plan``.
     precond
@@ -184,6 +194,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         rung: str = "auto",
         options: dict[str, Any] | None = None,
         coordinates: Any = None,
+        null: Any = None,
         device: Any = "auto",
         shape: tuple[int, int] | None = None,
         copy: bool = False,
@@ -207,9 +218,18 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._settings = dict(
             preconditioner=preconditioner, solver=solver, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
             inner=inner, check_symmetry=check_symmetry, rung=rung, options=options,
-            coordinates=coordinates,
+            coordinates=coordinates, null=null,
         )  # fmt: skip
-        self._near_null = None if given["near_null"] is None else self._vectors_near_null(given["near_null"])
+        self._near_null = None if given["near_null"] is None else self._vectors_of(given["near_null"], "near_null")
+        self._null_block, self._null = 0, None
+        if isinstance(null, str):
+            if null != "ones":
+                raise ValueError(f'null is {null!r}: it must be "ones", a number of unknowns or an array')
+            self._null_block = 1
+        elif null is not None and np.ndim(null) == 0:
+            self._null_block = whole(null, "null", 1)
+        elif null is not None:
+            self._null = self._vectors_of(null, "null")
         self._coordinates = None
         if coordinates is not None:
             if not isinstance(preconditioner, str) or preconditioner not in ("auto", "amg"):
@@ -234,10 +254,10 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._keep = matrix.keep if borrow else None
         self._handle = self._make()
 
-    def _vectors_near_null(self, array: Any) -> View:
-        v, _ = taken(array, "near_null", self._dtype, self._context)
+    def _vectors_of(self, array: Any, name: str) -> View:
+        v, _ = taken(array, name, self._dtype, self._context)
         if len(v.shape) not in (1, 2) or v.shape[0] != self.shape[0]:
-            raise ValueError(f"near_null has the shape {v.shape}, the matrix has {self.shape[0]} rows")
+            raise ValueError(f"{name} has the shape {v.shape}, the matrix has {self.shape[0]} rows")
         return v
 
     def _make(self) -> Any:
@@ -245,7 +265,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return _core.solver(
             self._context._handle,
             self._parts,
-            (*self._args, *addresses(v, at)),
+            (*self._args, *addresses(v, at, self._null, self._null_block)),
             self._own,
             (self._keep, self._options, self._own),
         )
@@ -501,15 +521,23 @@ def settings(
     )
 
 
-def addresses(near_null: View | None, coordinates: np.ndarray | None) -> tuple[int, ...]:
+def addresses(
+    near_null: View | None, coordinates: np.ndarray | None, null: View | None = None, null_block: int = 0
+) -> tuple[int, ...]:
     """The last of these settings."""
-    v, at = near_null, coordinates
+    at = coordinates
     return (
-        v.address if v is not None else 0,
-        v.shape[1] if v is not None and len(v.shape) == 2 else int(v is not None),
+        *_vectors(near_null),
         at.ctypes.data if at is not None else 0,
         *(at.shape if at is not None else (0, 0)),
+        *_vectors(null),
+        null_block,
     )
+
+
+def _vectors(v: View | None) -> tuple[int, int]:
+    """The address and the number of vectors."""
+    return (v.address, v.shape[1] if len(v.shape) == 2 else 1) if v is not None else (0, 0)
 
 
 # Options of preconditioners, with the values that stand for the library's defaults.
