@@ -211,6 +211,14 @@ done:
     return st;
 }
 
+bool group_all_succeeded(const spmv_group *group)
+{
+    for (int r = 0; r < group->transport.ranks; r++)
+        if (group->word[r].status != SPMV_OK)
+            return false;
+    return true;
+}
+
 spmv_status spmv_group_agree(spmv_group *group, spmv_status status)
 {
     return group != NULL ? group_agree_on(group, status, "", 0) : SPMV_ERROR_ARGUMENT;

@@ -209,6 +209,9 @@ spmv_status group_broadcast(spmv_group *group, int from, const void *own, void *
  * what: for the message. Also passes on the status of each rank, as spmv_group_agree. */
 spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *what, uint64_t numbers);
 
+/* Whether no rank told a failure in the last agreement; then ranks that differ have ended it. */
+bool group_all_succeeded(const spmv_group *group);
+
 /* Mixes bytes into a number for group_agree_on. */
 uint64_t group_mix(uint64_t numbers, const void *bytes, size_t size);
 

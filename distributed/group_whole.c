@@ -221,6 +221,23 @@ done:
     return st;
 }
 
+/* Ends all ranks where one has failed. Where memory is short on one, its choice under "auto" may be another one than
+ * that of the others, which then would wait for it in different places. */
+static spmv_status agree_on_choice(spmv_group_matrix *m, spmv_status made, const spmv_preconditioner *precond)
+{
+    uint64_t choice = 0;
+    if (made == SPMV_OK) {
+        const char *const names[] = {precond->name, precond->rival, precond->spare};
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            choice = group_mix(choice, names[i] != NULL ? names[i] : "", names[i] != NULL ? strlen(names[i]) + 1 : 1);
+    }
+    const spmv_status st = group_agree_on(m->group, made, "another preconditioner", choice);
+    return st != SPMV_ERROR_ARGUMENT || !group_all_succeeded(m->group)
+               ? st
+               : context_fail(m->ctx, SPMV_ERROR_MEMORY,
+                              "preconditioner: on some ranks there is no memory for the choice of the others");
+}
+
 spmv_status group_precond_whole(spmv_group_matrix *m, enum precond_for purpose, const char *name,
                                 const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
@@ -245,8 +262,9 @@ spmv_status group_precond_whole(spmv_group_matrix *m, enum precond_for purpose, 
         st = solver_make_for(m->ctx, purpose, name, complex ? &e.a : &w.view, !complex, &o, &a->inner);
     if (st == SPMV_OK)
         st = wrap(m, a, made);
+    const struct spmv_preconditioner *const inner = st == SPMV_OK ? a->inner : NULL;
     a = st == SPMV_OK ? NULL : a;
-    TRY(spmv_group_agree(m->group, st));
+    TRY(agree_on_choice(m, st, inner));
 done:
     release_whole(&w);
     equivalent_free(&e);
