@@ -186,7 +186,7 @@ static spmv_status fail_inconsistent(const struct chain *c, double part)
 static spmv_status judge_whole(const struct chain *c, const void *b, double part, double tolerance, spmv_status st)
 {
     spmv_cg_result *const r = c->result;
-    if (st != SPMV_OK && spmv_status_class(st) < 7)
+    if (st != SPMV_OK && (spmv_status_class(st) < 7 || st == SPMV_ERROR_NOT_SYMMETRIC)) /* x is the start */
         return st;
     const spmv_status measured = solver_measure(c->s, c->plan, b, c->x, &r->norm_b, &r->true_residual);
     if (measured != SPMV_OK)

@@ -149,7 +149,13 @@ static void not_finite(struct advice *to, const struct options *o, const struct 
 /* A singular A, of which the message says more. */
 static void without_solution(struct advice *to, const struct attempt *a)
 {
-    if (strstr(a->failure, "smallest possible") != NULL)
+    const spmv_solver_result *const r = &a->result;
+    const bool known = strstr(a->failure, "smallest possible") != NULL;
+    if (known && a->columns == 1 && r->true_residual > hypot(r->null_part, 2 * r->tolerance))
+        add(to,
+            "make b consistent first; x has not the smallest residual, unless A has other null vectors, which --null "
+            "gives");
+    else if (known)
         add(to, "x is a least-squares solution: no other x has a smaller residual");
     else if (strcmp(a->result.solver, "direct") == 0)
         add(to, "if b is consistent, --solver auto, minres or gmres may find a solution");

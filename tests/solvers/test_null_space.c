@@ -607,6 +607,12 @@ static void wrong_vectors(void **state)
     o.null_block = 5;
     assert_fails(ctx, solve_given(ctx, &g, &o, NULL, 0, x, &r), SPMV_ERROR_ARGUMENT, "vector 1 of 5 is not a null");
     o.null_block = 1;
+    o.solver = "cg"; /* A is not symmetric, and b is not consistent: the first is said */
+    g.b[0] = 2;
+    for (int64_t k = g.row_ptr[7]; k < g.row_ptr[8]; k++)
+        g.val[k] *= 2;
+    grid_retype(&g);
+    assert_fails(ctx, solve_given(ctx, &g, &o, NULL, 0, x, &r), SPMV_ERROR_NOT_SYMMETRIC, "is not symmetric");
     o.solver = "direct";
     assert_fails(ctx, solve_given(ctx, &g, &o, NULL, 0, x, &r), SPMV_ERROR_UNSUPPORTED, "the solver direct needs");
     grid_free(&g);

@@ -175,6 +175,11 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
     (True, True)
     >>> (solver @ np.ones((900, 3))).shape
     (900, 3)
+    >>> laplacian = [1.0, -1, -1, 2, -1, -1, 1], [0, 1, 0, 1, 2, 1, 2], [0, 2, 5, 7]
+    >>> L = tuple(np.array(a) for a in laplacian)  # of a path of three vertices
+    >>> result = spmv.Solver(L, shape=(3, 3), null="ones").solve(np.array([1.5, 0.0, -0.5]))
+    >>> result.status, result.x.round(3).tolist(), round(result.null_part, 3)  # b has a sum of 1
+    ('SPMV_ERROR_INCONSISTENT', [1.056, -0.111, -0.944], 0.577)
     """
 
     def __init__(
@@ -221,7 +226,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             coordinates=coordinates, null=null,
         )  # fmt: skip
         self._near_null = None if given["near_null"] is None else self._vectors_of(given["near_null"], "near_null")
-        self._null_block, self._null = 0, None
+        self._null: View | None = None
+        self._null_block = 0
         if isinstance(null, str):
             if null != "ones":
                 raise ValueError(f'null is {null!r}: it must be "ones", a number of unknowns or an array')
