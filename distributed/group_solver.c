@@ -188,8 +188,10 @@ static spmv_status make_scaled(void *self, int *row, int *col, struct scaled_par
     struct spmv_group_solver *const g = self;
     spmv_group_solver_destroy(g->scaled); /* of corrections that could not be made */
     g->scaled = NULL;
-    TRY(spmv_group_agree(g->m->group, host_alloc(g->m->ctx, sizeof *g->scaled, what, (void **)&g->scaled)));
-    *g->scaled = (struct spmv_group_solver){.m = NULL};
+    st = host_alloc(g->m->ctx, sizeof *g->scaled, what, (void **)&g->scaled);
+    if (st == SPMV_OK)
+        *g->scaled = (struct spmv_group_solver){.m = NULL};
+    TRY(spmv_group_agree(g->m->group, st));
     TRY(group_matrix_scale(g->m, row, col, &g->scaled->m));
     g->scaled->ranks = functions_of(g->scaled);
     g->scaled->owns = true;

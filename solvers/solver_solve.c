@@ -210,6 +210,13 @@ static bool is_sound(const struct chain *c)
     return c->b != NULL && c->x != NULL && c->b != c->x && c->rtol >= 0 && c->atol >= 0;
 }
 
+/* A vector of the plan; on ranks each has its own, or none has. */
+static spmv_status lend_vector(const spmv_solver *s, const spmv_plan_info *info, void **vector)
+{
+    const spmv_status st = context_lend(s->ctx, info->rows * (int64_t)spmv_type_size(info->type), vector);
+    return s->ranks != NULL ? s->ranks->agree(s->ranks->self, st) : st;
+}
+
 /* x = x less its part along the null vectors, after a solver that ended with st. If the rounding makes its residual too
  * large, the solver goes on from there. */
 static spmv_status shorten(struct chain *c, spmv_status ended)
@@ -224,12 +231,11 @@ static spmv_status shorten(struct chain *c, spmv_status ended)
     if (ended != SPMV_OK && (spmv_status_class(ended) != 7 || ended == SPMV_ERROR_NOT_FINITE))
         return ended;
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
-    TRY(context_lend(s->ctx, info.rows * (int64_t)spmv_type_size(info.type), &shorter));
+    TRY(lend_vector(s, &info, &shorter));
     TRY(null_space_split(s->null_space, c->x, shorter, &norms));
     if (!isfinite(norms.all) || norms.part <= 4 * real_limits_of(type_part(info.type)).roundoff * norms.all)
         goto done;
-    TRY(s->ctx->backend->map(s->ctx, SPMV_MAP_COPY, SPMV_I32, shorter, c->x,
-                             info.rows * (int64_t)(spmv_type_size(info.type) / 4)));
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, type_part(info.type), shorter, c->x, info.rows * type_parts(info.type)));
     TRY(solver_measure(s, c->plan, c->b, c->x, &norm_b, &residual));
     const bool grown = residual > fmax(r->tolerance, r->true_residual);
     r->true_residual = residual;
@@ -252,7 +258,7 @@ static spmv_status run_singular(struct chain *c, bool only_if_split, bool *split
     struct null_space_norms norms;
     void *rest = NULL;
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
-    TRY(context_lend(s->ctx, info.rows * (int64_t)spmv_type_size(info.type), &rest));
+    TRY(lend_vector(s, &info, &rest));
     TRY(null_space_split(s->null_space, b, rest, &norms));
     s->null_parts[c->result - s->results] = norms.part;
     *split = null_space_splits(s->null_space) && isfinite(norms.all) &&
