@@ -330,8 +330,8 @@ static spmv_status solve(spmv_group_solver *g, const void *b, void *x, spmv_solv
     /* a rank without rows has vectors all the same */
     st = spmv_solver_solve(g->solver, b != NULL ? b : m->x_at, m->x, result, size);
     st = group_solve_end(m, x, &g->callback, st);
-    host_free(callback.stops);
 done:
+    host_free(callback.stops);
     return st;
 }
 
