@@ -96,6 +96,9 @@ spmv_status job_begin(struct job *job);
 /* Computes b = A solution and checks it: with a wrong b, a right x would appear wrong. */
 spmv_status job_make_b(struct job *job);
 
+/* The plan of the product with A, in job->p. */
+spmv_status job_make_plan(struct job *job);
+
 /* ---------------------------------------------------------------- solve_backend.c */
 
 /* Whether the options leave it open to job_decide where the job runs: not if they name the backend, a

@@ -109,7 +109,6 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
 static spmv_status prepare(struct fit *f)
 {
     struct job *const job = f->job;
-    const struct options *const o = job->o;
     const char *const b_path = job->wish->count > 1 ? job->wish->arguments[1] : NULL;
     const double began = monotonic_seconds();
     spmv_status st = check_options(job);
@@ -123,15 +122,7 @@ static spmv_status prepare(struct fit *f)
         st = place_settle(job->place, false, "least squares: on a GPU with --backend cuda");
     if (st != SPMV_OK)
         return st;
-    job->p =
-        (struct product){.place = job->place,
-                         .a = &job->in.view,
-                         .method = o->method,
-                         .compression = plan_compression(o, spmv_context_backend(job->place->ctx), job->columns == 1),
-                         .type = job->type,
-                         .vectors = job->columns,
-                         .alpha = 1};
-    st = product_plan(job->place->ctx, &job->p);
+    st = job_make_plan(job);
     if (st == SPMV_OK && b_path == NULL)
         st = job_make_b(job);
     if (st != SPMV_OK)

@@ -318,18 +318,9 @@ static spmv_status load_coordinates(struct job *job)
     return place_on_ranks(job->place) ? place_agree(job->place, st) : st;
 }
 
-static spmv_status prepare(struct job *job, const char *b_path)
+spmv_status job_make_plan(struct job *job)
 {
-    const struct options *o = job->o;
-    spmv_status st = load_vectors(job, b_path);
-    if (st == SPMV_OK)
-        st = job_decide(job);
-    if (st == SPMV_OK)
-        st = load_given_vectors(job);
-    if (st == SPMV_OK)
-        st = load_coordinates(job);
-    if (st != SPMV_OK)
-        return st;
+    const struct options *const o = job->o;
     job->p =
         (struct product){.place = job->place,
                          .a = &job->in.view,
@@ -338,7 +329,20 @@ static spmv_status prepare(struct job *job, const char *b_path)
                          .type = job->type,
                          .vectors = job->columns,
                          .alpha = 1};
-    st = product_plan(job->place->ctx, &job->p);
+    return product_plan(job->place->ctx, &job->p);
+}
+
+static spmv_status prepare(struct job *job, const char *b_path)
+{
+    spmv_status st = load_vectors(job, b_path);
+    if (st == SPMV_OK)
+        st = job_decide(job);
+    if (st == SPMV_OK)
+        st = load_given_vectors(job);
+    if (st == SPMV_OK)
+        st = load_coordinates(job);
+    if (st == SPMV_OK)
+        st = job_make_plan(job);
     if (st == SPMV_OK)
         st = check_symmetry(job);
     if (st == SPMV_OK)

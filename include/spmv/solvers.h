@@ -442,9 +442,10 @@ typedef struct spmv_solver_result {
  * tolerance, the status is SPMV_ERROR_INCONSISTENT, and x is a least-squares solution to the
  * tolerance. x is orthogonal to the null vectors, so it has the smallest norm if they are all; only
  * corrections for the backward error may add a part. If given vectors are null vectors of A and not
- * of its adjoint, b is not split, only x. Null vectors are not found otherwise. minres then ends at a least-squares
- * solution if the residual is nearly a null vector (C. C. Paige, M. A. Saunders, SIAM J. Numer.
- * Anal. 12, 1975; S.-C. T. Choi, C. C. Paige, M. A. Saunders, SIAM J. Sci. Comput. 33, 2011).
+ * of its adjoint, b is not split, only x. Null vectors are not found otherwise. minres then ends at a
+ * least-squares solution if the residual is nearly a null vector (C. C. Paige, M. A. Saunders, SIAM
+ * J. Numer. Anal. 12, 1975; S.-C. T. Choi, C. C. Paige, M. A. Saunders, SIAM J. Sci. Comput. 33,
+ * 2011).
  *
  * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab: the solver cannot continue; the
  * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no
