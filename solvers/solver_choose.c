@@ -456,8 +456,16 @@ static spmv_status make_resort(spmv_solver *s, int which)
 
 /* In units of solver_rounding, an upper bound. Both numbers were set by hand, from cg in f32 under
  * auto on three Poisson grids, which ends with residuals of 0.3 to 0.6 where the type has no more
- * digits. A tolerance below the second number is out of reach for any solver. */
+ * digits. */
 static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
+
+bool solver_is_out_of_reach(const struct chain *c, double *rounding)
+{
+    spmv_plan_info info;
+    return spmv_plan_describe(c->plan, &info, sizeof info) == SPMV_OK &&
+           solver_rounding(c->s, info.type, c->b, c->x, rounding) == SPMV_OK &&
+           c->result->tolerance < BELOW_ROUNDING * *rounding;
+}
 
 /* Whether rounding errors limit the residual of the solver that ended with *st, so that no other
  * solver helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. That is
@@ -467,15 +475,13 @@ static bool is_at_precision(const struct chain *c, spmv_status *st)
 {
     const spmv_solver *const s = c->s;
     const spmv_cg_result *const r = c->result;
-    spmv_plan_info info;
     double rounding = 0;
     char sentence[400];
     if ((*st != SPMV_ERROR_STAGNATION && *st != SPMV_ERROR_ITERATIONS && *st != SPMV_ERROR_NOT_POSITIVE) ||
-        !(r->true_residual < r->norm_b) || spmv_plan_describe(c->plan, &info, sizeof info) != SPMV_OK)
+        !(r->true_residual < r->norm_b))
         return false;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    const bool known = solver_rounding(s, info.type, c->b, c->x, &rounding) == SPMV_OK;
-    const bool below = known && r->tolerance < BELOW_ROUNDING * rounding;
+    const bool below = solver_is_out_of_reach(c, &rounding);
     const bool at = below && r->true_residual <= AT_ROUNDING * rounding;
     const bool done = below && *st == SPMV_ERROR_STAGNATION && r->recurrence_residual <= r->tolerance;
     if (at)

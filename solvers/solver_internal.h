@@ -167,6 +167,7 @@ struct chain {
     spmv_cg_result *result;               /* columns */
     struct judge *judge;                  /* that may stop the solver that runs; NULL: none */
     struct krylov_recurrence *recurrence; /* of the solver that runs; NULL: nothing is kept */
+    bool corrects;                        /* x is a correction, which on_iterate is not shown */
 };
 
 /* Whether a solve may try preconditioners on a sample of the matrix (solver_sample.c). */
@@ -189,6 +190,15 @@ spmv_status solver_fail_limit(const struct chain *c);
 /* Runs a solver from the present x. The numbers of iterations and restarts go on. */
 spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond,
                        int64_t most);
+
+/* Whether the tolerance is so far below the rounding errors of b - A x that no solver reaches it. *rounding: an upper
+ * bound of those (solver_rounding). */
+bool solver_is_out_of_reach(const struct chain *c, double *rounding);
+
+/* Whether the last solver, which ended with st, is so close to the tolerance that corrections of x may reach it; those
+ * corrections, by the same solver. Returns the status then. */
+bool solver_is_close(const struct chain *c, spmv_status st);
+spmv_status solver_add_digits(struct chain *c, spmv_status st);
 
 /* Whether another solver may follow one that ended like this. */
 bool solver_may_follow(const spmv_solver *s, spmv_status st);

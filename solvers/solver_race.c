@@ -98,8 +98,9 @@ int judge_tell(int64_t iteration, double residual, void *user)
     j->lowest = INFINITY;
     j->left = iterations_left(j);
     /* the longer it runs, the more often has it been predicted to end */
-    const double ran = (double)(iteration - j->begin);
-    j->stopped = ran >= (double)j->least && j->left * ran > j->most * (double)j->least;
+    const double ran = (double)(iteration - j->begin), least = (double)j->least;
+    const bool early = j->early > 0 && ran >= (double)j->early && j->left > j->most;
+    j->stopped = early || (ran >= least && j->left * ran > j->most * least);
     if (j->stopped && j->allows != NULL)
         j->stopped = j->allows(j);
     if (j->marks == JUDGE_MARKS)
@@ -369,8 +370,8 @@ spmv_status solver_fail_limit(const struct chain *c)
                               first->true_residual, (long long)first->iterations, first->tolerance);
 }
 
-/* Turns that are judged; then the one that has less to do runs to the end. */
-enum { TURNS = 4 };
+/* Turns that are judged; then the one that has less to do runs to the end. The first ones may be short on a GPU. */
+enum { TURNS = 4, TURNS_ON_DEVICE = 8 };
 
 /* On a GPU, nothing else than jacobi is left where factors are refused. */
 enum { PACE_ON_DEVICE = 4, SAMPLED_TIMES = 2 };
@@ -607,8 +608,8 @@ static bool samples_rival(struct judge *judge)
 }
 
 /* A third one, if it is expected to end before both. On a GPU, where set-ups take milliseconds, only what is not ahead of
- * the first one makes room for it, once as much work has been done as making it takes, or it has failed. */
-static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival, bool failed)
+ * the first one makes room for it. */
+static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival)
 {
     const char *const third = precond_spare(c->s->precond);
     const bool gpu = context_on_device(c->s->ctx);
@@ -616,8 +617,7 @@ static bool gives_way(const struct chain *c, const struct runner *first, const s
         !exists(c->s, first->solver, third) || (gpu && rival->left < first->left))
         return false;
     const struct precond_cost cost = runner_of(c, first->solver, third, rival->precond).cost;
-    return (!gpu || failed || first->spent + rival->spent >= cost.setup) &&
-           precond_cost_of_all(&cost) < fmin(first->left, rival->left);
+    return precond_cost_of_all(&cost) < fmin(first->left, rival->left);
 }
 
 /* It may take any work on a host: two others are slow. */
@@ -634,10 +634,11 @@ static spmv_status make_third(spmv_solver *s, struct runner *first, const struct
 static spmv_status alternate(struct chain *c, struct runner *first, struct runner *rival, double work)
 {
     spmv_solver *const s = c->s;
+    const int turns = context_on_device(s->ctx) ? TURNS_ON_DEVICE : TURNS;
     struct runner *now = first, *other = rival;
     spmv_status st = SPMV_OK;
     bool stopped = true;
-    for (int i = 1; stopped && i < TURNS && solver_iterations(c) < c->most; i++) {
+    for (int i = 1; stopped && i < turns && solver_iterations(c) < c->most; i++) {
         struct runner *const before = now;
         now = other;
         other = before;
@@ -645,7 +646,7 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
         const double most = fmin(other->left, 4 * (now->spent + other->spent));
         st = turn(c, now, work, most, &stopped);
         const bool failed = has_failed(c, now, st);
-        if (now == rival && (stopped || failed) && gives_way(c, first, rival, failed)) {
+        if (now == rival && (stopped || failed) && gives_way(c, first, rival)) {
             spmv_preconditioner_destroy(s->rival);
             s->rival = NULL;
             replace_rival(c, first, rival, precond_spare(s->precond));
@@ -680,6 +681,15 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
     return st;
 }
 
+/* On a GPU, what is predicted early counts too, since it is rather too little: of gmres, whose residual falls evenly, from
+ * this iteration on; of conjugate gradients from this part of the time on. */
+static void judge_early(struct judge *judge, const struct krylov_solver *solver)
+{
+    enum { GENERAL = 48, PART = 4, MARKS = 4 };
+    judge->early = solver == &krylov_gmres ? GENERAL : max_i64(1, judge->least / PART);
+    judge->width = max_i64(1, min_i64(judge->width, judge->early / MARKS));
+}
+
 /* gmres on a host is judged after this part of what is expected, and at least so many steps, since its iterations vary
  * much. Its residuals fall faster later: it goes on if no more than this many times the work of the rival is left. */
 static const double GENERAL_SHARE = 0.25, GENERAL_MOST = 2;
@@ -690,7 +700,8 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
 {
     spmv_solver *const s = c->s;
     const spmv_csr sizes = solver_sizes(s);
-    const bool general = !first->solver->symmetric && !context_on_device(s->ctx);
+    const bool gpu = context_on_device(s->ctx), general = !first->solver->symmetric && !gpu;
+    const bool early = gpu && first->solver != &krylov_minres;
     bool stopped = false;
     first->spent = first->cost.setup;
     /* what is expected to end soon, or before the other one, is not stopped before */
@@ -704,6 +715,8 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     const double most = fmax(precond_cost_of_all(&rival->cost), first->cost.setup) * (general ? GENERAL_MOST : 1);
     struct attempt attempt = {.c = c, .first = first, .rival = rival};
     struct judge judge = judge_for(c, first, work, most);
+    if (early)
+        judge_early(&judge, first->solver);
     if (first->solver == &krylov_minres && !context_on_device(s->ctx)) {
         attempt.later = judge;
         if (samples)
@@ -730,7 +743,15 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     const char *const spare = precond_spare(s->precond);
     if (made != SPMV_OK && made != SPMV_CANCELLED && spare != NULL && !is_named(spare, rival->name)) {
         replace_rival(c, first, rival, spare);
-        if (first->left > precond_cost_of_all(&rival->cost))
+        const double of_spare = precond_cost_of_all(&rival->cost);
+        if (early && !(first->left > of_spare)) {
+            judge = judge_for(c, first, rival->cost.setup, of_spare);
+            judge_early(&judge, first->solver);
+            st = take_turn(c, first, &judge, &stopped);
+            if (!stopped)
+                return st;
+        }
+        if (first->left > of_spare)
             made = make_rival(s, first, rival);
     }
     if (made == SPMV_CANCELLED)
@@ -740,10 +761,9 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
         return run_to_the_end(c, first);
     }
     rival->spent = rival->cost.setup;
-    if (attempt.words[0] == '\0')
-        return alternate(c, first, rival, first->spent);
-    st = alternate(c, first, rival, fmax(first->spent, rival->cost.steps * rival->cost.step));
-    if (st == SPMV_OK)
+    const bool sampled = attempt.words[0] != '\0';
+    st = alternate(c, first, rival, fmax(first->spent, sampled || early ? rival->cost.steps * rival->cost.step : 0));
+    if (st == SPMV_OK && sampled)
         tell_sample(s, attempt.words, first, rival);
     return st;
 }

@@ -19,6 +19,7 @@ struct judge {
     int columns;                  /* as many results; the largest tolerance counts, as the largest residual is told */
     int64_t least;                /* iterations without a verdict */
     double most;                  /* the most that may be left after them */
+    int64_t early;                /* so many suffice where more than that is left; 0: never */
 
     /* low[i]: the smallest residual of iterations i width + 1 to (i + 1) width */
     double low[JUDGE_MARKS], lowest;

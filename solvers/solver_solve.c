@@ -75,7 +75,9 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
                            .most_growth = most_growth(s, most),
                            .indefinite_growth = cg_is_first ? CG_MOST_GROWTH : 1,
                            .on_iteration = c->judge != NULL ? judge_tell : o->on_iteration,
-                           .on_iterate = c->judge != NULL && o->on_iterate != NULL ? judge_show : o->on_iterate,
+                           .on_iterate = c->corrects || o->on_iterate == NULL ? NULL
+                                         : c->judge != NULL                   ? judge_show
+                                                                              : o->on_iterate,
                            .user = c->judge != NULL ? (void *)c->judge : o->user,
                            .recurrence = c->recurrence,
                            .symmetry_check = o->symmetry_check,
@@ -124,7 +126,7 @@ spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, cons
     c->zero_start = false;
     if (before != &one)
         host_free(before);
-    return st;
+    return solver_is_close(c, st) ? solver_add_digits(c, st) : st;
 }
 
 /* ------------------------------------------------------------- one right-hand side */

@@ -432,6 +432,11 @@ typedef struct spmv_solver_result {
  * x with the smallest one. Callbacks count on; residuals are those of the correction. Source: M. Arioli,
  * J. W. Demmel, I. S. Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
  *
+ * Last digits. Where restarts no longer halve the true residual, though that of the recurrence has reached the tolerance,
+ * and one right-hand side is solved for, A d = b - A x is solved from 0 to a quarter of the tolerance, and x becomes
+ * x + d if that has a smaller residual. This counts as a restart; on_iterate is not called in it. Source: J. H. Wilkinson,
+ * Rounding Errors in Algebraic Processes, 1963.
+ *
  * true_residual of f32 and c64 is summed in f64. Solvers stop by sums in their own type, so a
  * success may have a true_residual of up to twice the tolerance in these types.
  *

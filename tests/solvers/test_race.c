@@ -47,6 +47,15 @@ static void predictions(void **state)
     j = judge_of(NULL, NULL, &result, 0, 100, 2400);
     const int64_t late = tell(&j, 0, 999, factor);
     assert_true(late >= 400 && late <= 432);
+    /* early, what is left counts as it is: 1000 - i > 700, and not > 980 */
+    j = judge_of(NULL, NULL, &result, 0, 400, 700);
+    j.early = 48;
+    j.width = 12;
+    assert_int_equal(tell(&j, 0, 2000, factor), 48);
+    j = judge_of(NULL, NULL, &result, 0, 400, 980);
+    j.early = 48;
+    j.width = 12;
+    assert_int_equal(tell(&j, 0, 2000, factor), -1);
     /* other iterations came before; no progress; a residual that grows */
     j = judge_of(NULL, NULL, &result, 5000, 100, 800);
     assert_int_equal(tell(&j, 5000, 2000, factor), 108);
