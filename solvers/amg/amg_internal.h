@@ -603,4 +603,14 @@ spmv_status amg_orthonormal_cuda(spmv_context *ctx, const struct amg_basis *s, i
 spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r, int64_t n,
                            bool *too_long) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
+/* On ranks: lists of own rows for later rounds: lists[0] those whose near_key is not final, lists[1] the undecided ones
+ * of n rows from `first` on, counts: how many, and the steps mis_spread and mis_decide for the rows of these lists.
+ * Queued. */
+spmv_status amg_list_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r,
+                                int64_t first, int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status amg_spread_listed_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r,
+                                   int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status amg_decide_listed_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r,
+                                   int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
 #endif
