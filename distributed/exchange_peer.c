@@ -161,6 +161,10 @@ static spmv_status prepare_board(spmv_group_matrix *m, struct peer *p, const str
     st = cuda_check(m->ctx, cudaMemsetAsync(p->board->memory, 0, (size_t)l->end, (cudaStream_t)m->ctx->stream), what);
     if (st == SPMV_OK)
         st = cuda_check(m->ctx, cudaStreamSynchronize((cudaStream_t)m->ctx->stream), what);
+    if (m->first != NULL) {
+        p->view.stop = ((const struct peer *)m->first->exchange.state)->view.stop;
+        return cuda_leave(m->ctx, st);
+    }
     if (st == SPMV_OK)
         st = cuda_check(m->ctx, cudaHostAlloc(&stop, sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped), what);
     if (st == SPMV_OK) {
@@ -400,7 +404,7 @@ static void close_peer(spmv_group_matrix *m)
     if (spmv_synchronize(m->ctx) != SPMV_OK)
         cudaGetLastError();
     board_give(p->board);
-    if (p->view.stop != NULL && cudaFreeHost(p->view.stop) != cudaSuccess)
+    if (m->first == NULL && p->view.stop != NULL && cudaFreeHost(p->view.stop) != cudaSuccess)
         cudaGetLastError();
     group_free_queued(m->ctx, p->tables, p->sends);
     host_free(p);

@@ -495,6 +495,174 @@ spmv_status group_fetch_others(const struct rank_halo *halo, const spmv_csr *own
     return fetch_rows(halo, own, true, needed, needs, others);
 }
 
+/* ------------------------------------------------------------- rows with places
+ *
+ * Between GPUs that are near what moves is packed in memory that others copy from, else in some of the context, and
+ * goes through the memory of hosts. */
+
+/* Memory for what this rank gives. *own: NULL, or to be freed. */
+static spmv_status lend(struct level *l, bool near, int64_t bytes, void **packed, void **own)
+{
+    spmv_status st = SPMV_OK;
+    *own = NULL;
+    if (near)
+        return near_lend(l->first->group, bytes, packed);
+    TRY(context_alloc(l->m.ctx, max_i64(1, bytes), own));
+    *packed = *own;
+done:
+    return st;
+}
+
+/* Elements of parcels; those of other ranks go to `to`, one after the other. NULL: those of vectors. */
+static spmv_status swap(struct level *l, bool near, const void *packed, const int64_t *sent, char *to,
+                        const int64_t *received, int64_t size, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type);
+    const int rank = l->m.group->transport.rank;
+    int64_t gives = 0, front = 0, gets = 0;
+    char *from_host = NULL, *to_host = NULL;
+    for (int i = 0; i < h->sends; i++)
+        gives += sent != NULL ? sent[i] : h->send[i].bytes / of_type;
+    for (int i = 0; i < h->receives; i++) {
+        const int64_t its = received != NULL ? received[i] : h->receive[i].bytes / of_type;
+        front += h->receive[i].rank < rank ? its : 0;
+        gets += its;
+    }
+    if (near)
+        return group_level_swap_near(l, sent, to, to + front * size, received, size, moved);
+    TRY(host_alloc(l->m.ctx, max_i64(1, gives * size), what, (void **)&from_host));
+    TRY(host_alloc(l->m.ctx, max_i64(1, gets * size), what, (void **)&to_host));
+    if (gives > 0)
+        TRY(spmv_download(l->m.ctx, packed, from_host, gives * size));
+    TRY(group_level_swap(l, from_host, sent, to_host, received, size));
+    TRY(put(l->m.ctx, to_host, size, gets, to, 0));
+    TRY(spmv_synchronize(l->m.ctx)); /* before the host's copy goes */
+done:
+    host_free_all(from_host, to_host);
+    return st;
+}
+
+/* What the host reads. */
+struct place_counts {
+    int64_t *sent, *received; /* entries of each parcel */
+    int64_t gives, gets, taken, missing;
+};
+
+/* begin, at: where the entries of rows that are sent and of ghosts begin. *number: memory of the counts, in host
+ * memory. */
+static spmv_status count_places(struct level *l, const struct rank_places *rows, const int64_t *begin,
+                                const int64_t *at, const int64_t *missing, struct place_counts *c, int64_t **number)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const int64_t of_type = (int64_t)spmv_type_size(l->m.type), ghosts = h->before + h->after;
+    const int64_t sends = h->sends + 1, receives = h->receives + 1, all = sends + receives + 2;
+    int32_t *bound = NULL, *bounds = NULL, first = 0;
+    int64_t *there = NULL;
+    TRY(host_alloc(ctx, (sends + receives) * 4, what, (void **)&bound));
+    TRY(host_alloc(ctx, all * 8, what, (void **)number));
+    TRY(context_alloc(ctx, (sends + receives) * 4, (void **)&bounds));
+    TRY(context_alloc(ctx, all * 8, (void **)&there));
+    for (int i = 0; i < h->sends; first += (int32_t)(h->send[i++].bytes / of_type))
+        bound[i] = first;
+    bound[h->sends] = (int32_t)h->count;
+    first = 0;
+    for (int i = 0; i < h->receives; first += (int32_t)(h->receive[i++].bytes / of_type))
+        bound[sends + i] = first;
+    bound[sends + h->receives] = (int32_t)ghosts;
+    TRY(spmv_upload(ctx, bound, bounds, (sends + receives) * 4));
+    TRY(spmv_gather(ctx, SPMV_I64, begin, h->count + 1, bounds, 32, there, sends));
+    TRY(spmv_gather(ctx, SPMV_I64, at, ghosts + 1, bounds + sends, 32, there + sends, receives));
+    TRY(group_level_copy(ctx, rows->taken, 8, 1, there + sends + receives));
+    TRY(group_level_copy(ctx, missing, 8, 1, there + sends + receives + 1));
+    TRY(spmv_download(ctx, there, *number, all * 8));
+    c->gives = (*number)[sends - 1];
+    c->gets = (*number)[sends + receives - 1];
+    c->taken = (*number)[sends + receives];
+    c->missing = (*number)[sends + receives + 1];
+    c->sent = *number;
+    c->received = *number + sends;
+    for (int i = 0; i < h->sends; i++) /* in place: the first first */
+        c->sent[i] = c->sent[i + 1] - c->sent[i];
+    for (int i = 0; i < h->receives; i++)
+        c->received[i] = c->received[i + 1] - c->received[i];
+done:
+    host_free(bound);
+    group_free_queued(ctx, bounds, there);
+    return st;
+}
+
+/* *fits: of this rank. */
+static spmv_status fit_places(struct level *l, const struct rank_places *rows, const struct place_counts *c, bool *fits)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group *group = l->m.group;
+    bool *all = NULL;
+    *fits = c->missing == 0 && c->taken <= rows->room && c->gets <= rows->room - c->taken;
+    TRY(host_alloc(l->m.ctx, group->transport.ranks * (int64_t)sizeof *all, what, (void **)&all));
+    TRY(group_gather_equal(group, fits, all, sizeof *all));
+    for (int r = 0; r < group->transport.ranks; r++)
+        *fits = *fits && all[r];
+done:
+    host_free(all);
+    return st;
+}
+
+static spmv_status fetch_places(struct level *l, const struct rank_places *rows, bool near, bool *fits, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    const struct halo *h = &l->m.halo;
+    spmv_context *ctx = l->m.ctx;
+    const int64_t ghosts = h->before + h->after, zero = 0;
+    const uint64_t *const own = rows->place + h->room;
+    const struct group_elements e = {h->context_index, h->count, (int)(rows->size / 4)};
+    struct place_counts c = {.sent = NULL};
+    int64_t *begin = NULL, *at = NULL, *missing = NULL, *number = NULL;
+    void *packed = NULL, *lent = NULL;
+    char *to = NULL;
+    *moved = true;
+    TRY(context_alloc(ctx, (h->count + 1) * 8, (void **)&begin));
+    TRY(context_alloc(ctx, (ghosts + 1) * 8, (void **)&at));
+    TRY(context_alloc(ctx, 8, (void **)&missing));
+    TRY(spmv_map_index(ctx, SPMV_I64, &zero, &zero, missing, 1));
+    TRY(lend(l, near, h->count * 8, &packed, &lent));
+    if (h->count > 0)
+        TRY(group_place_lengths_cuda(ctx, &e, own, packed, missing));
+    TRY(group_level_copy(ctx, packed, 8, h->count, begin));
+    TRY(swap(l, near, packed, NULL, (char *)at, NULL, 8, moved));
+    if (!*moved)
+        goto done;
+    TRY(spmv_expand_offsets(ctx, begin, 64, begin, h->count));
+    TRY(spmv_expand_offsets(ctx, at, 64, at, ghosts));
+    TRY(count_places(l, rows, begin, at, missing, &c, &number));
+    TRY(fit_places(l, rows, &c, fits));
+    if (!*fits)
+        goto done;
+    context_free(ctx, lent);
+    TRY(lend(l, near, c.gives * rows->size, &packed, &lent));
+    if (h->count > 0)
+        TRY(group_take_places_cuda(ctx, &e, own, begin, rows->entry, packed));
+    to = (char *)rows->entry + c.taken * rows->size;
+    TRY(swap(l, near, packed, c.sent, to, c.received, rows->size, moved));
+    if (ghosts > 0)
+        TRY(group_put_places_cuda(ctx, &l->halo, at, c.taken, rows->place));
+done:
+    host_free(number);
+    group_free_queued(ctx, begin, at, missing, lent);
+    return st;
+}
+
+spmv_status group_fetch_places(const struct rank_halo *halo, const struct rank_places *rows, bool *fits)
+{
+    struct level *const l = group_level_of(halo);
+    bool moved = false;
+    const spmv_status st = near_is_possible(l->first->group) ? fetch_places(l, rows, true, fits, &moved) : SPMV_OK;
+    return st != SPMV_OK || moved ? st : fetch_places(l, rows, false, fits, &moved);
+}
+
 /* ------------------------------------------------------------- the transpose
  *
  * Entries go to the owners of their columns. Those that stay and those that come are a matrix whose rows ascend
@@ -617,14 +785,7 @@ done:
     return st;
 }
 
-/* Entries in the context's memory. */
-struct entries {
-    int64_t count;
-    int32_t *row, *col;
-    void *val;
-};
-
-static spmv_status alloc_entries(spmv_context *ctx, int64_t count, int64_t size, struct entries *e)
+static spmv_status alloc_entries(spmv_context *ctx, int64_t count, int64_t size, struct rank_entries *e)
 {
     spmv_status st = SPMV_OK;
     e->count = count;
@@ -707,7 +868,7 @@ done:
 }
 
 static spmv_status exchange_by_hosts(spmv_group *group, const struct group_split *s, int64_t left,
-                                     const int64_t *col_of_rank, const struct columns_sent *c, struct entries *in)
+                                     const int64_t *col_of_rank, const struct columns_sent *c, struct rank_entries *in)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = group->ctx;
@@ -796,7 +957,7 @@ done:
 }
 
 static spmv_status exchange_near(spmv_group_matrix *first, const struct group_split *s, int64_t left,
-                                 const int64_t *col_of_rank, const struct columns_sent *c, struct entries *in,
+                                 const int64_t *col_of_rank, const struct columns_sent *c, struct rank_entries *in,
                                  bool *moved)
 {
     spmv_status st = SPMV_OK;
@@ -813,7 +974,75 @@ done:
     context_free(first->ctx, order);
     if (st == SPMV_OK && !*moved) {
         group_free_queued(first->ctx, in->row, in->col, in->val);
-        *in = (struct entries){0};
+        *in = (struct rank_entries){0};
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------- either way */
+
+static spmv_status exchange_left(spmv_group_matrix *first, const struct group_split *s, int64_t left,
+                                 const int64_t *col_of_rank, const struct columns_sent *c, struct rank_entries *in)
+{
+    spmv_status st = SPMV_OK;
+    bool moved = false;
+    if (near_is_possible(first->group) && !type_is_complex(s->own.type)) /* primitives have no complex elements */
+        TRY(exchange_near(first, s, left, col_of_rank, c, in, &moved));
+    if (!moved)
+        TRY(exchange_by_hosts(first->group, s, left, col_of_rank, c, in));
+done:
+    return st;
+}
+
+static spmv_status new_columns_sent(const spmv_group *group, struct columns_sent *c)
+{
+    const int64_t ranks = group->transport.ranks;
+    const spmv_status st = host_alloc(group->ctx, 2 * (ranks + 1) * 8, what, (void **)&c->sent);
+    c->received = c->sent + ranks + 1;
+    return st;
+}
+
+/* The entries of own rows in columns of other ranks, in any order. */
+static spmv_status list_left(spmv_context *ctx, struct group_split *s, int64_t *left)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t size = (int64_t)spmv_type_size(s->own.type), zero = 0;
+    int64_t *count = NULL;
+    TRY(context_alloc(ctx, 8, (void **)&count));
+    TRY(spmv_map_index(ctx, SPMV_I64, &zero, &zero, count, 1));
+    if (s->own.rows > 0)
+        TRY(group_count_left_cuda(ctx, s, count));
+    TRY(spmv_download(ctx, count, left, 8));
+    TRY(context_alloc(ctx, max_i64(1, *left) * 4, (void **)&s->row_out));
+    TRY(context_alloc(ctx, max_i64(1, *left) * 4, (void **)&s->col_out));
+    TRY(context_alloc(ctx, max_i64(1, *left) * size, &s->val_out));
+    TRY(spmv_map_index(ctx, SPMV_I64, &zero, &zero, count, 1));
+    if (*left > 0)
+        TRY(group_list_left_cuda(ctx, s, count));
+done:
+    group_free_queued(ctx, count);
+    return st;
+}
+
+spmv_status group_fetch_columns(void *matrix, const int64_t *row_of_rank, const int64_t *col_of_rank,
+                                const spmv_csr *own, int64_t *left, struct rank_entries *others)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *first = matrix;
+    const int rank = first->group->transport.rank;
+    struct group_split s = {
+        .own = *own, .first = col_of_rank[rank], .end = col_of_rank[rank + 1], .first_row = row_of_rank[rank]};
+    struct columns_sent c = {.sent = NULL};
+    *others = (struct rank_entries){.count = 0};
+    TRY(new_columns_sent(first->group, &c));
+    TRY(list_left(first->ctx, &s, left));
+    TRY(exchange_left(first, &s, *left, col_of_rank, &c, others));
+done:
+    release_split(first->ctx, &s);
+    host_free(c.sent);
+    if (st != SPMV_OK) {
+        group_free_queued(first->ctx, others->row, others->col, others->val);
+        *others = (struct rank_entries){.count = 0};
     }
     return st;
 }
@@ -827,8 +1056,8 @@ struct joined {
     int32_t *number;
 };
 
-static spmv_status join_columns(spmv_context *ctx, const struct group_split *s, int64_t kept, const struct entries *in,
-                                int64_t lower, struct joined *j)
+static spmv_status join_columns(spmv_context *ctx, const struct group_split *s, int64_t kept,
+                                const struct rank_entries *in, int64_t lower, struct joined *j)
 {
     spmv_status st = SPMV_OK;
     const int64_t size = (int64_t)spmv_type_size(s->own.type), rows = s->own.rows, higher = in->count - lower;
@@ -891,23 +1120,18 @@ spmv_status group_transpose(void *matrix, const int64_t *row_of_rank, const int6
     struct group_split s = {
         .own = *own, .first = col_of_rank[rank], .end = col_of_rank[rank + 1], .first_row = row_of_rank[rank]};
     struct columns_sent c = {.sent = NULL};
-    struct entries in = {0};
+    struct rank_entries in = {0};
     struct joined j = {.number = NULL};
     const int64_t n = s.end - s.first;
     spmv_csr all = *own;
     int64_t kept = 0, left = 0;
-    bool moved = false;
     *to = (struct rank_arrays){.nnz = 0};
     all.cols = n;
     if (ranks == 1)
         return transpose_all(ctx, &all, NULL, to);
-    TRY(host_alloc(ctx, 2 * (ranks + 1) * 8, what, (void **)&c.sent));
-    c.received = c.sent + ranks + 1;
+    TRY(new_columns_sent(first->group, &c));
     TRY(split(ctx, &s, &kept, &left));
-    if (near_is_possible(first->group) && !type_is_complex(own->type)) /* primitives have no complex elements */
-        TRY(exchange_near(first, &s, left, col_of_rank, &c, &in, &moved));
-    if (!moved)
-        TRY(exchange_by_hosts(first->group, &s, left, col_of_rank, &c, &in));
+    TRY(exchange_left(first, &s, left, col_of_rank, &c, &in));
     TRY(join_columns(ctx, &s, kept, &in, c.received[rank], &j));
     all = csr_of(j.m.rows, n, j.m.nnz, j.m.row_ptr, j.m.col, j.m.val, own->type, SPMV_MEMORY_CONTEXT);
     TRY(transpose_all(ctx, &all, j.number, to));

@@ -579,5 +579,7 @@ const struct rank_tools group_rank_tools = {.first = take_first,
                                             .spread = spread,
                                             .fetch_rows = group_fetch_rows,
                                             .fetch_others = group_fetch_others,
+                                            .fetch_places = group_fetch_places,
+                                            .fetch_columns = group_fetch_columns,
                                             .transpose = group_transpose,
                                             .plan = make_plan};

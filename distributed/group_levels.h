@@ -51,6 +51,9 @@ spmv_status group_level_swap_back(struct level *l, const void *others, void *arr
 spmv_status group_fetch_rows(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all);
 spmv_status group_fetch_others(const struct rank_halo *halo, const spmv_csr *own, const int32_t *needed, int64_t needs,
                                struct rank_arrays *others);
+spmv_status group_fetch_places(const struct rank_halo *halo, const struct rank_places *rows, bool *fits);
+spmv_status group_fetch_columns(void *matrix, const int64_t *row_of_rank, const int64_t *col_of_rank,
+                                const spmv_csr *own, int64_t *left, struct rank_entries *others);
 spmv_status group_transpose(void *matrix, const int64_t *row_of_rank, const int64_t *col_of_rank, const spmv_csr *own,
                             struct rank_arrays *to);
 
@@ -77,6 +80,16 @@ spmv_status group_row_lengths_cuda(spmv_context *ctx, const struct group_element
                                    int64_t *length) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status group_take_rows_cuda(spmv_context *ctx, const struct group_elements *e, const void *row_ptr, int bits,
                                  const int64_t *begin, const void *array, void *packed) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* The same of rows with places: length_i, and *missing = 1 if one is not there; their entries. Then the places of
+ * ghosts, whose entries begin at begin_g, counted from `first` on. */
+spmv_status group_place_lengths_cuda(spmv_context *ctx, const struct group_elements *e, const uint64_t *place,
+                                     int64_t *length, int64_t *missing) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status group_take_places_cuda(spmv_context *ctx, const struct group_elements *e, const uint64_t *place,
+                                   const int64_t *begin, const void *array, void *packed)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status group_put_places_cuda(spmv_context *ctx, const struct rank_halo *halo, const int64_t *begin, int64_t first,
+                                  uint64_t *place) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* wanted_g = 1 for the ghosts g among `count` places, others are left; length_i = 0 where asked_i is 0. */
 spmv_status group_want_rows_cuda(spmv_context *ctx, const struct rank_halo *halo, const int32_t *place, int64_t count,
@@ -105,6 +118,12 @@ struct group_split {
 
 spmv_status group_split_count_cuda(spmv_context *ctx, const struct group_split *s) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status group_split_fill_cuda(spmv_context *ctx, const struct group_split *s) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* The second kind alone, in any order. *count: in the GPU's memory; how many are added to it. */
+spmv_status group_count_left_cuda(spmv_context *ctx, const struct group_split *s, int64_t *count)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status group_list_left_cuda(spmv_context *ctx, const struct group_split *s, int64_t *count)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* owner_k = the rank that has col_k, where rank r has columns first_r to first_(r + 1) - 1; begin_r = how many of
  * these sorted owners are below r, 0 <= r <= ranks. */

@@ -46,6 +46,39 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
+constexpr uint64_t NOWHERE = UINT64_MAX;
+
+__global__ void __launch_bounds__(block_threads)
+    place_lengths(group_elements e, const uint64_t *place, int64_t *length, int64_t *missing)
+{
+    for_each(e.count, [=](int64_t i) {
+        const uint64_t its = place[e.index[i]];
+        length[i] = its == NOWHERE ? 0 : (int64_t)(its & 0xffff);
+        if (its == NOWHERE)
+            *missing = 1;
+    });
+}
+
+__global__ void __launch_bounds__(block_threads)
+    take_places(group_elements e, const uint64_t *place, const int64_t *begin, const int32_t *from, int32_t *to)
+{
+    for_each(e.count * ROW_LANES, [=](int64_t k) {
+        const int64_t i = k / ROW_LANES, first = (int64_t)(place[e.index[i]] >> 16) * e.words;
+        const int64_t words = (begin[i + 1] - begin[i]) * e.words;
+        for (int64_t w = k % ROW_LANES; w < words; w += ROW_LANES)
+            to[begin[i] * e.words + w] = from[first + w];
+    });
+}
+
+__global__ void __launch_bounds__(block_threads)
+    put_places(rank_halo h, const int64_t *begin, int64_t first, uint64_t *place)
+{
+    for_each(h.before + h.after, [=](int64_t g) {
+        place[g < h.before ? h.room - h.before + g : h.room + h.own + g - h.before] =
+            (uint64_t)(first + begin[g]) << 16 | (uint64_t)(begin[g + 1] - begin[g]);
+    });
+}
+
 __global__ void __launch_bounds__(block_threads)
     want_rows(rank_halo h, const int32_t *place, int64_t count, int32_t *wanted)
 {
@@ -113,6 +146,44 @@ template <typename Value> __global__ void __launch_bounds__(block_threads) split
                 ((Value *)s.val_out)[left++] = val[k];
             }
         }
+    });
+}
+
+/* The entries of a row that are not kept. */
+__device__ int count_left(const group_split &s, int64_t row)
+{
+    const int64_t *const row_ptr = (const int64_t *)s.own.row_ptr;
+    int left = 0;
+    for (int64_t k = row_ptr[row]; k < row_ptr[row + 1]; k++)
+        left += !is_kept(s, s.own.col[k]);
+    return left;
+}
+
+__global__ void __launch_bounds__(block_threads) count_all_left(group_split s, int64_t *count)
+{
+    int64_t left = 0;
+    for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < s.own.rows;
+         row += (int64_t)gridDim.x * block_threads)
+        left += count_left(s, row);
+    __syncwarp();
+    atomic_add_of_warp(left, count);
+}
+
+template <typename Value>
+__global__ void __launch_bounds__(block_threads) list_left(group_split s, unsigned long long *count)
+{
+    const int64_t *const row_ptr = (const int64_t *)s.own.row_ptr;
+    for_each(s.own.rows, [=](int64_t row) {
+        const int left = count_left(s, row);
+        if (left == 0)
+            return;
+        unsigned long long at = atomicAdd(count, (unsigned long long)left);
+        for (int64_t k = row_ptr[row]; k < row_ptr[row + 1]; k++)
+            if (!is_kept(s, s.own.col[k])) {
+                s.row_out[at] = (int32_t)(s.first_row + row);
+                s.col_out[at] = s.own.col[k];
+                ((Value *)s.val_out)[at++] = ((const Value *)s.own.val)[k];
+            }
     });
 }
 
@@ -186,6 +257,33 @@ extern "C" spmv_status group_take_rows_cuda(spmv_context *ctx, const struct grou
     });
 }
 
+extern "C" spmv_status group_place_lengths_cuda(spmv_context *ctx, const struct group_elements *e,
+                                                const uint64_t *place, int64_t *length, int64_t *missing)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group row lengths", grid_for(e->count, block_threads), block_threads, place_lengths, *e,
+                      place, length, missing);
+    });
+}
+
+extern "C" spmv_status group_take_places_cuda(spmv_context *ctx, const struct group_elements *e, const uint64_t *place,
+                                              const int64_t *begin, const void *array, void *packed)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group rows", grid_for(e->count * ROW_LANES, block_threads), block_threads, take_places, *e,
+                      place, begin, (const int32_t *)array, (int32_t *)packed);
+    });
+}
+
+extern "C" spmv_status group_put_places_cuda(spmv_context *ctx, const struct rank_halo *halo, const int64_t *begin,
+                                             int64_t first, uint64_t *place)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group rows", grid_for(halo->before + halo->after, block_threads), block_threads, put_places,
+                      *halo, begin, first, place);
+    });
+}
+
 extern "C" spmv_status group_want_rows_cuda(spmv_context *ctx, const struct rank_halo *halo, const int32_t *place,
                                             int64_t count, int32_t *wanted)
 {
@@ -240,6 +338,23 @@ extern "C" spmv_status group_split_fill_cuda(spmv_context *ctx, const struct gro
                       : spmv_type_size(s->own.type) == 8 ? split_fill<int64_t>
                                                          : split_fill<spmv_c128>,
                       *s);
+    });
+}
+
+extern "C" spmv_status group_count_left_cuda(spmv_context *ctx, const struct group_split *s, int64_t *count)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group columns", grid_for(s->own.rows, block_threads), block_threads, count_all_left, *s,
+                      count);
+    });
+}
+
+extern "C" spmv_status group_list_left_cuda(spmv_context *ctx, const struct group_split *s, int64_t *count)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "group columns", grid_for(s->own.rows, block_threads), block_threads,
+                      spmv_type_size(s->own.type) == 4 ? list_left<int32_t> : list_left<int64_t>, *s,
+                      (unsigned long long *)count);
     });
 }
 

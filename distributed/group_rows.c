@@ -53,45 +53,56 @@ done:
 
 /* Entries in spans, which blocks of a GPU read: a level has only one chunk. Each has `of_chunk` spans of nearly the
  * same length. */
-struct spans {
-    int64_t of_chunk, count;
-    int64_t *bound, *begins; /* count + 1, in host memory: where entries begin; where their ghosts do in a list */
-};
-
-static spmv_status cut_spans(const spmv_group_matrix *m, struct spans *p)
+static spmv_status cut_spans(const spmv_group_matrix *m, int64_t *of_chunk, int64_t **bound, struct group_spans *p)
 {
     enum { SPANS = 1 << 12, ENTRIES = 1 << 10 }; /* blocks that a GPU runs at once; entries of which each has some */
     spmv_status st = SPMV_OK;
     const int64_t chunks = m->ranks.chunks;
-    p->of_chunk = ceil_divide(min_i64(SPANS, ceil_divide(m->there.nnz, ENTRIES)), max_i64(1, chunks));
-    p->count = chunks * p->of_chunk;
-    TRY(host_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *p->bound, what, (void **)&p->bound));
-    TRY(host_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *p->begins, what, (void **)&p->begins));
-    for (int64_t c = 0; c < chunks; c++) {
-        const int64_t first = m->chunk_entry[c], entries = m->chunk_entry[c + 1] - first;
-        for (int64_t i = 0; i < p->of_chunk; i++)
-            p->bound[c * p->of_chunk + i] = first + entries / p->of_chunk * i + min_i64(entries % p->of_chunk, i);
-    }
-    p->bound[p->count] = m->chunk_entry[chunks];
+    *of_chunk = ceil_divide(min_i64(SPANS, ceil_divide(m->there.nnz, ENTRIES)), max_i64(1, chunks));
+    *p = (struct group_spans){.count = chunks * *of_chunk, .entries = m->there.nnz};
+    if (chunks == 1)
+        return SPMV_OK;
+    TRY(host_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof **bound, what, (void **)bound));
+    for (int64_t c = 0; c < chunks; c++)
+        for (int64_t i = 0; i < *of_chunk; i++)
+            (*bound)[c * *of_chunk + i] = group_span_begin(m->chunk_entry[c], m->chunk_entry[c + 1], *of_chunk, i);
+    (*bound)[p->count] = m->chunk_entry[chunks];
+    TRY(context_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *p->bound, (void **)&p->bound));
+    TRY(spmv_upload(m->ctx, *bound, p->bound, (p->count + 1) * (int64_t)sizeof *p->bound));
 done:
     return st;
 }
 
-/* *list: count columns of others, which repeat, sorted. bound: as that of the spans, in the context's memory. */
-static spmv_status list_sorted(spmv_group_matrix *m, struct group_columns own, const struct spans *p,
-                               const int64_t *bound, int32_t *list, int64_t count)
+/* *list: count columns of others, which repeat, sorted. begins: where those of the spans begin. */
+static spmv_status list_sorted(spmv_group_matrix *m, struct group_columns own, const struct group_spans *p,
+                               const int64_t *begins, int32_t *list, int64_t count)
 {
     spmv_status st = SPMV_OK;
-    int64_t *there = NULL;
     int bits = 1;
     while (bits < 31 && m->cols >> bits > 0)
         bits++;
-    TRY(context_alloc(m->ctx, (p->count + 1) * (int64_t)sizeof *there, (void **)&there));
-    TRY(spmv_upload(m->ctx, p->begins, there, (p->count + 1) * (int64_t)sizeof *there));
-    TRY(group_list_ghosts_cuda(m->ctx, m->arrays.col, bound, p->count, own, there, list));
+    TRY(group_list_ghosts_cuda(m->ctx, m->arrays.col, p, own, begins, list));
     TRY(spmv_sort_by_key(m->ctx, SPMV_I32, 0, bits, list, NULL, 0, list, NULL, count));
 done:
-    context_free(m->ctx, there);
+    return st;
+}
+
+/* *all: the columns of others, with repeats. Sets m->edge. begins: see above, in the context's memory; host: room for
+ * it. */
+static spmv_status read_begins(spmv_group_matrix *m, const struct group_spans *p, int64_t of_chunk,
+                               const int64_t *begins, int64_t *host, int64_t *all)
+{
+    spmv_status st = SPMV_OK;
+    if (host == NULL) {
+        TRY(spmv_download(m->ctx, begins + p->count, all, (int64_t)sizeof *all));
+        m->edge[0] = *all > 0;
+        return SPMV_OK;
+    }
+    TRY(spmv_download(m->ctx, begins, host, (p->count + 1) * (int64_t)sizeof *host));
+    for (int64_t c = 0; c < m->ranks.chunks; c++)
+        m->edge[c] = host[(c + 1) * of_chunk] > host[c * of_chunk];
+    *all = host[p->count];
+done:
     return st;
 }
 
@@ -122,34 +133,27 @@ done:
 spmv_status group_rows_ghosts(spmv_group_matrix *m, struct group_columns own, int32_t **ghosts, int64_t *count)
 {
     spmv_status st = SPMV_OK;
-    struct spans p = {0};
-    int64_t *bound = NULL, *counts = NULL, all = 0;
+    struct group_spans p = {.bound = NULL};
+    int64_t of_chunk = 0, *host = NULL, *begins = NULL, all = 0;
     int32_t *list = NULL;
     *count = 0;
     for (int64_t c = 0; c < m->ranks.chunks; c++)
         m->edge[c] = false;
     if (m->there.nnz == 0 || (own.begin == 0 && own.end == m->cols))
         return SPMV_OK;
-    TRY(cut_spans(m, &p));
-    TRY(context_alloc(m->ctx, (p.count + 1) * (int64_t)sizeof *bound, (void **)&bound));
-    TRY(context_alloc(m->ctx, p.count * (int64_t)sizeof *counts, (void **)&counts));
-    TRY(spmv_upload(m->ctx, p.bound, bound, (p.count + 1) * (int64_t)sizeof *bound));
-    TRY(group_count_ghosts_cuda(m->ctx, m->arrays.col, bound, p.count, own, counts));
-    TRY(spmv_download(m->ctx, counts, p.begins + 1, p.count * (int64_t)sizeof *counts));
-    p.begins[0] = 0;
-    for (int64_t i = 0; i < p.count; i++) {
-        m->edge[i / p.of_chunk] = m->edge[i / p.of_chunk] || p.begins[i + 1] > 0;
-        p.begins[i + 1] += p.begins[i];
-    }
-    all = p.begins[p.count];
+    TRY(cut_spans(m, &of_chunk, &host, &p));
+    TRY(context_alloc(m->ctx, (p.count + 1) * (int64_t)sizeof *begins, (void **)&begins));
+    TRY(group_count_ghosts_cuda(m->ctx, m->arrays.col, &p, own, begins));
+    TRY(spmv_expand_offsets(m->ctx, begins, 64, begins, p.count));
+    TRY(read_begins(m, &p, of_chunk, begins, host, &all));
     if (all > 0) {
         TRY(context_alloc(m->ctx, all * (int64_t)sizeof *list, (void **)&list));
-        TRY(list_sorted(m, own, &p, bound, list, all));
+        TRY(list_sorted(m, own, &p, begins, list, all));
         TRY(take_distinct(m, list, all, ghosts, count));
     }
 done:
-    host_free_all(p.bound, p.begins);
-    group_free_queued(m->ctx, bound, counts, list);
+    host_free(host);
+    group_free_queued(m->ctx, p.bound, begins, list);
     return st;
 }
 

@@ -6,6 +6,7 @@
 
 #include <spmv/matrix.h>
 
+#include "core/host_device_fn.h"
 #include "core/runtime.h"
 
 typedef struct spmv_group_matrix spmv_group_matrix;
@@ -51,18 +52,31 @@ spmv_status group_rows_block(spmv_group_matrix *m, bool diagonal, struct group_a
 
 void group_arrays_release(spmv_context *ctx, struct group_arrays *arrays);
 
+/* `count` spans of entries: span i has bound[i] to bound[i + 1] - 1; bound NULL: equal parts of so many entries. */
+struct group_spans {
+    int64_t *bound; /* in the context's memory */
+    int64_t entries, count;
+};
+
+/* Where the i-th of so many nearly equal parts of entries first to end - 1 begins. */
+HOST_DEVICE_FN int64_t group_span_begin(int64_t first, int64_t end, int64_t count, int64_t i)
+{
+    const int64_t entries = end - first, rest = entries % count;
+    return first + entries / count * i + (i < rest ? i : rest);
+}
+
 /* The kernels (group_rows_cuda.cu). Arrays are in the context's memory.
  *   shift      to[i] = from[i] + shift, 0 <= i < n
- *   count      counts[i] = the entries bound[i] to bound[i + 1] - 1 whose columns others own, 0 <= i < spans
+ *   count      counts[i] = the entries of span i whose columns others own
  *   list       these columns; those of span i from begins[i] on, in any order
  *   flag       flags[i] = whether sorted[i] differs from the number before
  *   renumber   columns become places; ghosts: count columns of others, the first `before` of lower ranks
  *   count_block, fill_block   the entries of a block in each row; the block */
 spmv_status group_shift_offsets_cuda(spmv_context *ctx, const void *from, int from_bits, int64_t shift, void *to,
                                      int to_bits, int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status group_count_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound, int64_t spans,
+spmv_status group_count_ghosts_cuda(spmv_context *ctx, const int32_t *col, const struct group_spans *spans,
                                     struct group_columns own, int64_t *counts) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status group_list_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound, int64_t spans,
+spmv_status group_list_ghosts_cuda(spmv_context *ctx, const int32_t *col, const struct group_spans *spans,
                                    struct group_columns own, const int64_t *begins, int32_t *list)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status group_flag_first_cuda(spmv_context *ctx, const int32_t *sorted, uint8_t *flags, int64_t n)

@@ -24,17 +24,23 @@ __device__ bool is_own(const group_columns &own, int32_t column)
     return own.begin <= column && column < own.end;
 }
 
-/* counts[i] = the entries of span i whose columns other ranks own. bound: spans + 1 entries. */
+__device__ int64_t begin_of(const group_spans &spans, int64_t i)
+{
+    return spans.bound != nullptr ? spans.bound[i] : group_span_begin(0, spans.entries, spans.count, i);
+}
+
+/* counts[i] = the entries of span i whose columns other ranks own. */
 __global__ void __launch_bounds__(block_threads)
-    count_ghosts(const int32_t *col, const int64_t *bound, int64_t spans, group_columns own, int64_t *counts)
+    count_ghosts(const int32_t *col, group_spans spans, group_columns own, int64_t *counts)
 {
     __shared__ int64_t of_block;
-    for (int64_t i = blockIdx.x; i < spans; i += gridDim.x) {
+    for (int64_t i = blockIdx.x; i < spans.count; i += gridDim.x) {
+        const int64_t begin = begin_of(spans, i), end = begin_of(spans, i + 1);
         if (threadIdx.x == 0)
             of_block = 0;
         __syncthreads();
         int64_t mine = 0;
-        for (int64_t k = bound[i] + threadIdx.x; k < bound[i + 1]; k += block_threads)
+        for (int64_t k = begin + threadIdx.x; k < end; k += block_threads)
             mine += !is_own(own, col[k]);
         __syncwarp();
         atomic_add_of_warp(mine, &of_block);
@@ -46,21 +52,22 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 /* Lists these columns, those of span i from place begins[i] on, in any order. */
-__global__ void __launch_bounds__(block_threads) list_ghosts(const int32_t *col, const int64_t *bound, int64_t spans,
-                                                             group_columns own, const int64_t *begins, int32_t *list)
+__global__ void __launch_bounds__(block_threads)
+    list_ghosts(const int32_t *col, group_spans spans, group_columns own, const int64_t *begins, int32_t *list)
 {
     __shared__ unsigned long long listed;
     const int lane = (int)threadIdx.x % warp_lanes;
-    for (int64_t i = blockIdx.x; i < spans; i += gridDim.x) {
+    for (int64_t i = blockIdx.x; i < spans.count; i += gridDim.x) {
         if (begins[i + 1] == begins[i])
             continue;
+        const int64_t begin = begin_of(spans, i), end = begin_of(spans, i + 1);
         if (threadIdx.x == 0)
             listed = (unsigned long long)begins[i];
         __syncthreads();
-        for (int64_t first = bound[i]; first < bound[i + 1]; first += block_threads) {
+        for (int64_t first = begin; first < end; first += block_threads) {
             const int64_t k = first + threadIdx.x;
-            const int32_t column = k < bound[i + 1] ? col[k] : (int32_t)own.begin;
-            const bool ghost = k < bound[i + 1] && !is_own(own, column);
+            const int32_t column = k < end ? col[k] : (int32_t)own.begin;
+            const bool ghost = k < end && !is_own(own, column);
             const unsigned ghosts = __ballot_sync(0xffffffffu, ghost);
             unsigned long long at = 0;
             if (ghosts != 0 && lane == 0)
@@ -168,20 +175,19 @@ extern "C" spmv_status group_shift_offsets_cuda(spmv_context *ctx, const void *f
     });
 }
 
-extern "C" spmv_status group_count_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound,
-                                               int64_t spans, struct group_columns own, int64_t *counts)
+extern "C" spmv_status group_count_ghosts_cuda(spmv_context *ctx, const int32_t *col, const struct group_spans *spans,
+                                               struct group_columns own, int64_t *counts)
 {
     return on_device(ctx, [=] {
-        return launch(ctx, "group ghosts", (int)spans, block_threads, count_ghosts, col, bound, spans, own, counts);
+        return launch(ctx, "group ghosts", (int)spans->count, block_threads, count_ghosts, col, *spans, own, counts);
     });
 }
 
-extern "C" spmv_status group_list_ghosts_cuda(spmv_context *ctx, const int32_t *col, const int64_t *bound,
-                                              int64_t spans, struct group_columns own, const int64_t *begins,
-                                              int32_t *list)
+extern "C" spmv_status group_list_ghosts_cuda(spmv_context *ctx, const int32_t *col, const struct group_spans *spans,
+                                              struct group_columns own, const int64_t *begins, int32_t *list)
 {
     return on_device(ctx, [=] {
-        return launch(ctx, "group ghosts", (int)spans, block_threads, list_ghosts, col, bound, spans, own, begins,
+        return launch(ctx, "group ghosts", (int)spans->count, block_threads, list_ghosts, col, *spans, own, begins,
                       list);
     });
 }

@@ -12,31 +12,47 @@
 #include "solvers/amg/amg_internal.h"
 
 /* On a GPU so many rounds of the independent set visit all rows before the host asks whether some are undecided. Later
- * ones have lists, except on ranks, and rows have few couplings if there are so many on average at most. */
+ * ones have lists. Rows have few couplings if there are so many on average at most. */
 enum { ROUNDS = 4, FEW_COUPLINGS = 12 };
 
-/* The rounds of the independent set after a step mis_decide. *any: some rows are still undecided.
- * *lists: whether to try lists of the undecided rows. offsets: scratch memory. */
-static spmv_status go_on_with_roots(struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s,
-                                    void *offsets, bool *lists, bool *any)
+/* On ranks: lists of the rows that matter. *undecided: how many own ones are. */
+static spmv_status list_own_rows(const struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s,
+                                 const struct amg_root_lists *lists, int64_t *undecided)
+{
+    spmv_status st = SPMV_OK;
+    int64_t found[2] = {0};
+    TRY(amg_list_roots_cuda(amg->ctx, s, lists, amg_room(l), amg_own_rows(l)));
+    TRY(amg_read(amg, lists->counts, sizeof found, found));
+    *undecided = found[1];
+done:
+    return st;
+}
+
+/* After a step mis_decide: *undecided: whether own rows are, or how many. */
+static spmv_status find_undecided(const struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s,
+                                  int64_t *undecided)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
     int32_t most = 0;
-    struct amg_root_lists roots = {.lists = {offsets, (int32_t *)offsets + l->rows}};
-    if (*lists) {
-        *lists = false;
-        roots.few = l->f.nnz <= FEW_COUPLINGS * l->rows;
-        TRY(amg_alloc(&work, AMG_ROOTS_COUNTS * 8, (void **)&roots.counts));
-        TRY(amg_roots_cuda(amg->ctx, s, &roots, l->rows, any));
-        goto done;
-    }
     TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I32, s->undecided + amg_room(l), amg_own_rows(l), &most));
-    int64_t undecided = most > 0; /* without rows, most is the smallest number */
-    TRY(amg_add_ranks(amg, l, &undecided));
-    *any = undecided != 0;
+    *undecided = most > 0; /* without rows, most is the smallest number */
 done:
     amg_release(&work);
+    return st;
+}
+
+/* A round. lists: NULL: of all rows. */
+static spmv_status run_round(const struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s,
+                             const struct amg_root_lists *lists)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t own = amg_own_rows(l);
+    TRY(lists != NULL ? amg_spread_listed_cuda(amg->ctx, s, lists, own) : run_mis_spread(amg, s, l->rows));
+    TRY(amg_fetch(amg, l, s->near_key, 8));
+    TRY(lists != NULL ? amg_decide_listed_cuda(amg->ctx, s, lists, own) : run_mis_decide(amg, s, l->rows));
+    TRY(amg_fetch(amg, l, s->key, 8));
+done:
     return st;
 }
 
@@ -44,21 +60,33 @@ done:
 static spmv_status find_roots(struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s, void *offsets)
 {
     spmv_status st = SPMV_OK;
-    const int rounds = context_on_device(amg->ctx) ? ROUNDS : 1;
-    bool any = true, lists = rounds > 1 && l->halo == NULL;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const bool device = context_on_device(amg->ctx);
+    const int rounds = device ? ROUNDS : 1;
+    bool begins = device, any = true;
+    struct amg_root_lists roots = {.lists = {offsets, (int32_t *)offsets + l->rows},
+                                   .few = l->f.nnz <= FEW_COUPLINGS * l->rows},
+                          *lists = NULL;
+    TRY(amg_alloc(&work, AMG_ROOTS_COUNTS * 8, (void **)&roots.counts));
     TRY(run_mis_begin(amg, s, l->rows));
     TRY(amg_fetch(amg, l, s->key, 8));
     while (any) { /* the undecided row with the largest key becomes a root, so this ends */
-        for (int round = 0; round < rounds; round++) {
-            TRY(run_mis_spread(amg, s, l->rows));
-            TRY(amg_fetch(amg, l, s->near_key, 8));
-            TRY(run_mis_decide(amg, s, l->rows));
-            TRY(amg_fetch(amg, l, s->key, 8));
+        int64_t undecided = 0;
+        for (int round = 0; round < rounds; round++)
+            TRY(run_round(amg, l, s, lists));
+        if (begins && l->halo == NULL) {
+            begins = false;
+            TRY(amg_roots_cuda(amg->ctx, s, &roots, l->rows, &any));
+            continue;
         }
-        TRY(go_on_with_roots(amg, l, s, offsets, &lists, &any));
+        lists = begins ? &roots : NULL;
+        TRY(lists != NULL ? list_own_rows(amg, l, s, lists, &undecided) : find_undecided(amg, l, s, &undecided));
+        TRY(amg_add_ranks(amg, l, &undecided));
+        any = undecided != 0;
     }
-    TRY(run_mis_spread(amg, s, l->rows));
+    TRY(lists != NULL ? amg_spread_listed_cuda(amg->ctx, s, lists, amg_own_rows(l)) : run_mis_spread(amg, s, l->rows));
 done:
+    amg_release(&work);
     return st;
 }
 

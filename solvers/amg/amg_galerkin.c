@@ -184,7 +184,7 @@ static spmv_status transpose_at_once(struct amg *amg, struct amg_level *l, struc
     spmv_status st = SPMV_OK;
     const spmv_csr *const p = amg_source_of_r(amg, l);
     const int64_t coarse = p->cols, nnz = p->nnz;
-    struct amg_transpose t = {.p = amg_rows_of(p), .fine = l->rows, .coarse = coarse, .nnz = nnz};
+    struct amg_transpose t = {.p = amg_rows_of(p), .fine = l->rows, .coarse = coarse, .p_nnz = nnz, .nnz = nnz};
     void *offsets = NULL;
     TRY(amg_alloc(work, coarse * 4, (void **)&t.counts));
     TRY(amg_alloc(work, 2 * nnz * amg_type_size(amg), &t.entries));
@@ -218,10 +218,11 @@ static spmv_status multiply_at_once(struct amg *amg, struct amg_level *l, struct
         TRY(amg_alloc(work, 2 * g.room[k] * amg_type_size(amg), &g.entries[k]));
         TRY(amg_alloc(work, (k == 0 ? l->rows : coarse) * 8, (void **)&g.places[k]));
     }
-    TRY(amg_alloc(work, l->rows * 4, (void **)&g.list));
+    TRY(amg_alloc(work, max_i64(l->rows, coarse) * 4, (void **)&g.list));
     TRY(amg_alloc(work, AMG_GALERKIN_COUNTERS, &g.counters));
     TRY(amg_alloc(work, (coarse + 1) * 8, (void **)&g.lengths));
-    TRY(amg_galerkin_cuda(amg->ctx, amg->type, &g));
+    TRY(amg_ap_cuda(amg->ctx, amg->type, &g));
+    TRY(amg_rap_cuda(amg->ctx, amg->type, &g));
     TRY(amg_new_rows(amg, &next->pool, coarse, g.lengths, coarse, g.room[1], &next->a, &next->values));
     *made = next->a.nnz <= g.room[1];
     if (*made)

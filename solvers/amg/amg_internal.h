@@ -452,37 +452,27 @@ spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense) CU
 struct amg_galerkin {
     struct amg_csr a, p, r;
     int64_t fine, coarse; /* rows of A and of R */
+    int64_t front;        /* with ranks: R has the columns of so many places in front of those of own rows, else 0 */
     int64_t a_nnz, p_nnz;
     int64_t room[2]; /* for A P and for C: entries of the arrays, with two values of the type each */
     void *entries[2];
-    uint64_t *places[2]; /* fine, and coarse */
-    int32_t *list;       /* fine */
-    void *counters;      /* AMG_GALERKIN_COUNTERS bytes */
-    const void *diagonal;
-    double *mass;     /* coarse: see the step coarse_mass */
-    int64_t *lengths; /* coarse: entries of each row of C; more than room[1] if C could not be made */
+    uint64_t *places[2];  /* front + fine, with ranks and those of rows of higher ranks, and coarse */
+    int32_t *list;        /* the larger of fine and coarse */
+    void *counters;       /* AMG_GALERKIN_COUNTERS bytes; the first number: entries[0] in use */
+    const void *diagonal; /* of A, in the order of places[0] */
+    double *mass;         /* coarse: see the step coarse_mass */
+    int64_t *lengths;     /* coarse: entries of each row of C; more than room[1] if C could not be made */
 };
 
 enum { AMG_GALERKIN_COUNTERS = 32 };
 
-/* One of these products by itself, in one pass, for ranks: they fetch rows of A P between the two. */
-struct amg_one_product {
-    struct amg_csr left, right;
-    int64_t rows, right_rows; /* of both */
-    int64_t left_nnz, right_nnz;
-    bool coarse;  /* the left matrix is R */
-    int64_t room; /* entries of the array, with two values of the type each */
-    void *entries;
-    uint64_t *places; /* rows */
-    int32_t *list;    /* rows */
-    void *counters;   /* AMG_GALERKIN_COUNTERS bytes */
-    int64_t *lengths; /* rows: entries of each; more than room if the product could not be made */
-};
-
 /* R = P' (amg_product_cuda.cu). counts, entries: scratch memory. */
 struct amg_transpose {
     struct amg_csr p, r; /* r: with offsets of 64 bits */
-    int64_t fine, coarse, nnz;
+    int64_t fine, coarse, p_nnz, nnz;
+    /* with ranks: the numbers of the first row of p and of the column that is row 0 of r, and entries of other ranks */
+    int64_t first_row, first;
+    struct rank_entries others;
     unsigned *counts; /* coarse */
     void *entries;    /* nnz, with two values of the type each */
 };
@@ -543,15 +533,11 @@ enum { AMG_ROOTS_COUNTS = 4 };
 /* The room for this many entries. */
 int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries) CUDA_ONLY(0);
 
-/* Sets lengths and mass. Queued. */
-spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
+/* A P; then C, which sets lengths and mass. Queued. */
+spmv_status amg_ap_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-
-/* Sets lengths; then columns and values of the product c, as above. Queued. */
-spmv_status amg_one_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_one_product *p)
+spmv_status amg_rap_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status amg_place_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_one_product *p, struct amg_csr c,
-                                   int64_t nnz) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Sets columns and values of C, which has its row offsets and nnz entries. Queued. */
 spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g, struct amg_csr c,
@@ -560,8 +546,9 @@ spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const str
 /* Sets counts to the lengths of the rows of R. Queued. */
 spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct amg_transpose *t) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
-/* Sets columns and values of R, which has its row offsets. Rows that are too long get none; then
- * amg_galerkin_cuda fails to make the row of C. Queued. */
+/* Sets columns and values of R, which has its row offsets. Rows longer than amg_longest_row_cuda get none; then
+ * amg_rap_cuda fails to make the row of C. Queued. */
+int64_t amg_longest_row_cuda(void) CUDA_ONLY(0);
 spmv_status amg_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_transpose *t)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
@@ -615,5 +602,15 @@ spmv_status amg_orthonormal_cuda(spmv_context *ctx, const struct amg_basis *s, i
  * long. Waits. */
 spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r, int64_t n,
                            bool *too_long) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
+/* On ranks: lists of own rows for later rounds: lists[0] those whose near_key is not final, lists[1] the undecided ones
+ * of n rows from `first` on, counts: how many, and the steps mis_spread and mis_decide for the rows of these lists.
+ * Queued. */
+spmv_status amg_list_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r,
+                                int64_t first, int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status amg_spread_listed_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r,
+                                   int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status amg_decide_listed_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r,
+                                   int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

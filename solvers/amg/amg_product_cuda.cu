@@ -15,6 +15,8 @@
  * rows of A P the order does not matter, because an entry of C takes at most one of them. Rows of C are
  * sorted when they are copied to their final places, once all lengths are known.
  *
+ * On ranks, finished rows of A P move as they are: those of other ranks are appended to the common array.
+ *
  * R: the entries of P take places in their columns in any order; then each row of R is sorted.
  *
  * A row with too many columns for its table goes to a list, for warps with large tables. If these are too
@@ -430,20 +432,45 @@ __global__ void __launch_bounds__(own_table<T>::THREADS) multiply_own_rows(job<T
     }
 }
 
-/* counts: entries of each column. */
-__global__ void __launch_bounds__(block_threads) count_columns(const int32_t *col, int64_t nnz, unsigned *counts)
+/* Columns first to first + count - 1. */
+struct column_range {
+    int64_t first, count;
+
+    __device__ bool has(int32_t column) const
+    {
+        return (uint64_t)(column - first) < (uint64_t)count;
+    }
+};
+
+/* counts: entries of each column of the range. */
+__global__ void __launch_bounds__(block_threads)
+    count_columns(const int32_t *col, int64_t nnz, column_range range, unsigned *counts)
 {
     for (int64_t first = (int64_t)blockIdx.x * block_threads; first < nnz;
          first += (int64_t)gridDim.x * block_threads) {
         const int64_t k = first + threadIdx.x;
-        add_for_warp(counts, k < nnz, k < nnz ? col[k] : 0, 1);
+        const int32_t column = k < nnz ? col[k] : 0;
+        add_for_warp(counts, k < nnz && range.has(column), (int32_t)(column - range.first), 1);
     }
 }
 
-/* The entries of the transpose, with the order within a row open. offsets: of its rows. counts: become 0. */
+/* Puts entries of the transpose to their rows, with the order within a row open. All lanes of a warp call it. */
+template <typename T>
+__device__ void scatter(bool there, int32_t row, int32_t column, T value, column_range range, const int64_t *offsets,
+                        unsigned *counts, entry<T> *to)
+{
+    there = there && range.has(column);
+    const int32_t at = (int32_t)(column - range.first);
+    const unsigned left = add_for_warp(counts, there, at, ~0u);
+    if (there)
+        to[offsets[at] + left - 1] = {value, row};
+}
+
+/* The entries of the transpose. offsets: of its rows. counts: become 0. first_row: the number of row 0. */
 template <typename T>
 __global__ void __launch_bounds__(block_threads)
-    scatter_columns(amg_csr p, int64_t rows, const int64_t *offsets, unsigned *counts, entry<T> *to)
+    scatter_columns(amg_csr p, int64_t rows, int64_t first_row, column_range range, const int64_t *offsets,
+                    unsigned *counts, entry<T> *to)
 {
     enum { LANES = 4 };
     for (int64_t first = (int64_t)blockIdx.x * (block_threads / LANES); first < rows;
@@ -453,11 +480,23 @@ __global__ void __launch_bounds__(block_threads)
         const int64_t end = row < rows ? amg_offset(&p, row + 1) : 0;
         for (; __ballot_sync(all_lanes, k < end) != 0; k += LANES) {
             const bool there = k < end;
-            const int32_t column = there ? p.col[k] : 0;
-            const unsigned left = add_for_warp(counts, there, column, ~0u);
-            if (there)
-                to[offsets[column] + left - 1] = {((const T *)p.val)[k], (int32_t)row};
+            scatter(there, (int32_t)(first_row + row), there ? p.col[k] : 0, there ? ((const T *)p.val)[k] : (T)0,
+                    range, offsets, counts, to);
         }
+    }
+}
+
+/* The same of entries of other ranks. */
+template <typename T>
+__global__ void __launch_bounds__(block_threads)
+    scatter_others(rank_entries e, column_range range, const int64_t *offsets, unsigned *counts, entry<T> *to)
+{
+    for (int64_t first = (int64_t)blockIdx.x * block_threads; first < e.count;
+         first += (int64_t)gridDim.x * block_threads) {
+        const int64_t k = first + threadIdx.x;
+        const bool there = k < e.count;
+        scatter(there, there ? e.row[k] : 0, there ? e.col[k] : 0, there ? ((const T *)e.val)[k] : (T)0, range, offsets,
+                counts, to);
     }
 }
 
@@ -526,55 +565,40 @@ spmv_status launch_own_rows(spmv_context *ctx, const char *name, const job<T, Ri
     return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, THREADS, kernel, j, again);
 }
 
-template <typename T> spmv_status queue_products(spmv_context *ctx, const struct amg_galerkin *g)
+template <typename T> spmv_status queue_ap(spmv_context *ctx, const struct amg_galerkin *g)
 {
     counters *const found = (counters *)g->counters;
     const double rows = (double)g->fine, products = (double)g->a_nnz / rows * ((double)g->p_nnz / rows);
-    const int64_t many_rows = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
-    const row_list lists[] = {{g->list, &found[0].listed}, {g->list, &found[1].listed}}, none = {nullptr, nullptr};
+    const row_list list = {g->list, &found[0].listed}, none = {nullptr, nullptr};
     const job<T, csr_rows<T>> ap = {
-        g->fine,         g->a,    INT64_MAX, {g->p}, g->places[0], (entry<T> *)g->entries[0], g->room[0],
+        g->fine,         g->a,    INT64_MAX, {g->p}, g->places[0] + g->front, (entry<T> *)g->entries[0], g->room[0],
         &found[0].taken, nullptr, nullptr,   nullptr};
+    spmv_status st =
+        cuda_check(ctx, cudaMemsetAsync(found, 0, 2 * sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
+    if (st != SPMV_OK || g->fine == 0)
+        return st;
+    st = products <= FEW_PRODUCTS ? launch_own_rows(ctx, "amg A P", ap, list)
+                                  : launch_rows<8, LARGE - 3>(ctx, "amg A P", ap, none, list);
+    return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, "amg A P", ap, list, none);
+}
+
+template <typename T> spmv_status queue_rap(spmv_context *ctx, const struct amg_galerkin *g)
+{
+    counters *const found = (counters *)g->counters;
+    const int64_t many_rows = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
+    const row_list list = {g->list, &found[1].listed}, none = {nullptr, nullptr};
     const job<T, finished_rows<T>> rap = {g->coarse,    g->r,
                                           LONGEST,      {g->places[0], (const entry<T> *)g->entries[0]},
                                           g->places[1], (entry<T> *)g->entries[1],
                                           g->room[1],   &found[1].taken,
                                           g->lengths,   (const T *)g->diagonal,
                                           g->mass};
-    spmv_status st =
-        cuda_check(ctx, cudaMemsetAsync(found, 0, 2 * sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
-    if (st == SPMV_OK)
-        st = products <= FEW_PRODUCTS ? launch_own_rows(ctx, "amg A P", ap, lists[0])
-                                      : launch_rows<8, LARGE - 3>(ctx, "amg A P", ap, none, lists[0]);
-    if (st == SPMV_OK)
-        st = launch_rows<warp_lanes, LARGE>(ctx, "amg A P", ap, lists[0], none);
-    if (st != SPMV_OK || g->coarse < many_rows)
-        return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, "amg R (A P)", rap, none, none);
-    st = launch_rows<16, LARGE - 2>(ctx, "amg R (A P)", rap, none, lists[1]);
-    return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, "amg R (A P)", rap, lists[1], none);
-}
-
-template <typename T> spmv_status queue_product(spmv_context *ctx, const struct amg_one_product *p)
-{
-    counters *const found = (counters *)p->counters;
-    const double products =
-        (double)p->left_nnz / (double)p->rows * ((double)p->right_nnz / (double)max_i64(1, p->right_rows));
-    const int64_t many_rows = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
-    const row_list list = {p->list, &found->listed}, none = {nullptr, nullptr};
-    const job<T, csr_rows<T>> j = {p->rows,    p->left,       p->coarse ? (int64_t)LONGEST : INT64_MAX,
-                                   {p->right}, p->places,     (entry<T> *)p->entries,
-                                   p->room,    &found->taken, p->lengths,
-                                   nullptr,    nullptr};
-    const char *const name = p->coarse ? "amg R (A P)" : "amg A P";
-    spmv_status st =
-        cuda_check(ctx, cudaMemsetAsync(found, 0, sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
-    if (st == SPMV_OK && p->coarse && p->rows < many_rows)
-        return launch_rows<warp_lanes, LARGE>(ctx, name, j, none, none);
-    if (st == SPMV_OK)
-        st = p->coarse                  ? launch_rows<16, LARGE - 2>(ctx, name, j, none, list)
-             : products <= FEW_PRODUCTS ? launch_own_rows(ctx, name, j, list)
-                                        : launch_rows<8, LARGE - 3>(ctx, name, j, none, list);
-    return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, name, j, list, none);
+    if (g->coarse == 0)
+        return SPMV_OK;
+    if (g->coarse < many_rows)
+        return launch_rows<warp_lanes, LARGE>(ctx, "amg R (A P)", rap, none, none);
+    const spmv_status st = launch_rows<16, LARGE - 2>(ctx, "amg R (A P)", rap, none, list);
+    return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, "amg R (A P)", rap, list, none);
 }
 
 template <int LANES, typename T>
@@ -594,12 +618,30 @@ spmv_status place(spmv_context *ctx, int64_t rows, int64_t nnz, const uint64_t *
                                : place_by<warp_lanes, T>(ctx, rows, places, entries, c);
 }
 
+column_range range_of(const struct amg_transpose *t)
+{
+    return {t->first, t->coarse};
+}
+
+spmv_status queue_count(spmv_context *ctx, const struct amg_transpose *t, const int32_t *col, int64_t nnz)
+{
+    return nnz == 0 ? SPMV_OK
+                    : launch(ctx, "amg count columns", grid_for(nnz, block_threads), block_threads, count_columns, col,
+                             nnz, range_of(t), t->counts);
+}
+
 template <typename T> spmv_status queue_transpose(spmv_context *ctx, const struct amg_transpose *t)
 {
-    const spmv_status st =
-        launch(ctx, "amg scatter columns", grid_for(t->fine, block_threads / 4), block_threads, scatter_columns<T>,
-               t->p, t->fine, (const int64_t *)t->r.row_ptr, t->counts, (entry<T> *)t->entries);
-    return st != SPMV_OK ? st : place<T>(ctx, t->coarse, t->nnz, nullptr, t->entries, t->r);
+    const int64_t *const offsets = (const int64_t *)t->r.row_ptr;
+    entry<T> *const to = (entry<T> *)t->entries;
+    spmv_status st = SPMV_OK;
+    if (t->fine > 0)
+        st = launch(ctx, "amg scatter columns", grid_for(t->fine, block_threads / 4), block_threads, scatter_columns<T>,
+                    t->p, t->fine, t->first_row, range_of(t), offsets, t->counts, to);
+    if (st == SPMV_OK && t->others.count > 0)
+        st = launch(ctx, "amg scatter columns", grid_for(t->others.count, block_threads), block_threads,
+                    scatter_others<T>, t->others, range_of(t), offsets, t->counts, to);
+    return st != SPMV_OK || t->coarse == 0 ? st : place<T>(ctx, t->coarse, t->nnz, nullptr, t->entries, t->r);
 }
 
 } // namespace
@@ -610,34 +652,32 @@ extern "C" int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries)
     return entries + (int64_t)MOST_WARPS * AT_ONCE * ((const cuda_state *)ctx->device)->multiprocessors;
 }
 
-extern "C" spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
+extern "C" int64_t amg_longest_row_cuda(void)
+{
+    return LONGEST;
+}
+
+extern "C" spmv_status amg_ap_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
 {
     static_assert(2 * sizeof(counters) <= AMG_GALERKIN_COUNTERS, "room for the counters");
+    static_assert(offsetof(counters, taken) == 0, "the caller reads it");
     return on_device(ctx, [=] {
-        return with_zero(ctx, "preconditioner", type,
-                         [=](auto zero) { return queue_products<decltype(zero)>(ctx, g); });
+        return with_zero(ctx, "preconditioner", type, [=](auto zero) { return queue_ap<decltype(zero)>(ctx, g); });
     });
 }
 
-extern "C" spmv_status amg_one_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_one_product *p)
+extern "C" spmv_status amg_rap_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
 {
     return on_device(ctx, [=] {
-        return with_zero(ctx, "preconditioner", type, [=](auto zero) { return queue_product<decltype(zero)>(ctx, p); });
-    });
-}
-
-extern "C" spmv_status amg_place_product_cuda(spmv_context *ctx, spmv_type type, const struct amg_one_product *p,
-                                              struct amg_csr c, int64_t nnz)
-{
-    return on_device(ctx, [=] {
-        return type == SPMV_F64 ? place<double>(ctx, p->rows, nnz, p->places, p->entries, c)
-                                : place<float>(ctx, p->rows, nnz, p->places, p->entries, c);
+        return with_zero(ctx, "preconditioner", type, [=](auto zero) { return queue_rap<decltype(zero)>(ctx, g); });
     });
 }
 
 extern "C" spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g,
                                                struct amg_csr c, int64_t nnz)
 {
+    if (g->coarse == 0)
+        return SPMV_OK;
     return on_device(ctx, [=] {
         return type == SPMV_F64 ? place<double>(ctx, g->coarse, nnz, g->places[1], g->entries[1], c)
                                 : place<float>(ctx, g->coarse, nnz, g->places[1], g->entries[1], c);
@@ -647,11 +687,11 @@ extern "C" spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type
 extern "C" spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct amg_transpose *t)
 {
     return on_device(ctx, [=] {
-        const spmv_status st = cuda_check(
+        spmv_status st = cuda_check(
             ctx, cudaMemsetAsync(t->counts, 0, (size_t)t->coarse * 4, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
-        return st != SPMV_OK ? st
-                             : launch(ctx, "amg count columns", grid_for(t->nnz, block_threads), block_threads,
-                                      count_columns, (const int32_t *)t->p.col, t->nnz, t->counts);
+        if (st == SPMV_OK)
+            st = queue_count(ctx, t, t->p.col, t->p_nnz);
+        return st != SPMV_OK ? st : queue_count(ctx, t, t->others.col, t->others.count);
     });
 }
 

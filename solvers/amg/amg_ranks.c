@@ -591,52 +591,185 @@ done:
     return st;
 }
 
-/* The same on a GPU in one pass. *made: false if that takes too much memory, or a row is too long. room: entries of
- * the result. */
-static spmv_status multiply_at_once(struct amg *amg, const spmv_csr *a, const spmv_csr *b, int64_t room, bool coarse,
-                                    struct amg_pool *pool, spmv_csr *c, void **values, bool *made)
+/* ------------------------------------------------------- products in one pass, on a GPU */
+
+/* Whether all ranks have made something. st: of this rank; memory that is short is no error. */
+static spmv_status all_made(const struct amg *amg, spmv_status st, bool *made)
 {
-    struct amg_pool work = {.ctx = amg->ctx};
-    const int blocks = pool->blocks;
-    const int64_t bytes = pool->bytes;
-    struct amg_one_product p = {.left = amg_rows_of(a),
-                                .right = amg_rows_of(b),
-                                .rows = a->rows,
-                                .right_rows = b->rows,
-                                .left_nnz = a->nnz,
-                                .right_nnz = b->nnz,
-                                .coarse = coarse,
-                                .room = amg_galerkin_room_cuda(amg->ctx, room)};
-    spmv_status st = SPMV_OK;
+    double failed = st != SPMV_OK || !*made;
     *made = false;
-    TRY(amg_alloc(&work, 2 * p.room * amg_type_size(amg), &p.entries));
-    TRY(amg_alloc(&work, a->rows * 8, (void **)&p.places));
-    TRY(amg_alloc(&work, a->rows * 4, (void **)&p.list));
-    TRY(amg_alloc(&work, AMG_GALERKIN_COUNTERS, &p.counters));
-    TRY(amg_alloc(&work, (a->rows + 1) * 8, (void **)&p.lengths));
-    TRY(amg_one_product_cuda(amg->ctx, amg->type, &p));
-    TRY(amg_new_rows(amg, pool, a->rows, p.lengths, b->cols, p.room, c, values));
-    *made = c->nnz <= p.room;
-    if (*made)
-        TRY(amg_place_product_cuda(amg->ctx, amg->type, &p, amg_rows_of(c), c->nnz));
+    if (st != SPMV_OK && st != SPMV_ERROR_MEMORY)
+        return st;
+    TRY(amg_largest_of_ranks(amg, &failed, 1));
+    *made = failed == 0;
+done:
+    return st;
+}
+
+/* Arrays for R, and the lengths of its rows. *made: false if one is too long. */
+static spmv_status begin_transpose(struct amg *amg, struct amg_level *l, struct amg_pool *work, struct amg_transpose *t,
+                                   void **offsets, bool *made)
+{
+    spmv_status st = SPMV_OK;
+    int32_t most = 0;
+    TRY(amg_alloc(work, t->coarse * 4, (void **)&t->counts));
+    TRY(amg_alloc(work, 2 * t->nnz * amg_type_size(amg), &t->entries));
+    TRY(amg_new_r(amg, l, t->coarse, t->nnz, offsets));
+    t->r = amg_rows_of(&l->r);
+    TRY(amg_count_columns_cuda(amg->ctx, t));
+    if (t->coarse > 0)
+        TRY(amg_reduce(amg, work, SPMV_MAX, SPMV_I32, t->counts, t->coarse, &most));
+    *made = most <= amg_longest_row_cuda();
+done:
+    return st;
+}
+
+/* Own rows of R in arrays of the level, with numbers in the whole level as columns. *made: false if that takes too
+ * much memory, or a row is too long. */
+static spmv_status transpose_at_once(struct amg *amg, struct amg_level *l, const spmv_csr *source, bool *made)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx}, *const pool = &l->pool;
+    const int blocks = pool->blocks, rank = amg->ranks->rank;
+    const int64_t bytes = pool->bytes, *const coarse = amg->coarse.row_of_rank;
+    struct amg_transpose t = {.p = amg_rows_of(source),
+                              .fine = source->rows,
+                              .coarse = coarse[rank + 1] - coarse[rank],
+                              .p_nnz = source->nnz,
+                              .first_row = l->row_of_rank[rank],
+                              .first = coarse[rank]};
+    void *offsets = NULL;
+    int64_t left = 0;
+    *made = false;
+    TRY(amg->tools->fetch_columns(amg->ranks->self, l->row_of_rank, coarse, source, &left, &t.others));
+    t.nnz = source->nnz - left + t.others.count;
+    st = begin_transpose(amg, l, &work, &t, &offsets, made);
+    TRY(all_made(amg, st, made));
+    if (!*made)
+        goto done;
+    TRY(spmv_expand_offsets(amg->ctx, t.counts, 32, offsets, t.coarse));
+    TRY(amg_transpose_cuda(amg->ctx, amg->type, &t));
 done:
     while (!*made && pool->blocks > blocks)
         amg_release_last(pool, 0);
     pool->bytes = *made ? pool->bytes : bytes;
+    context_free(amg->ctx, t.others.row);
+    context_free(amg->ctx, t.others.col);
+    context_free(amg->ctx, t.others.val);
     amg_release(&work);
-    return st == SPMV_ERROR_MEMORY && !*made ? SPMV_OK : st;
+    return st;
 }
 
-/* C = A B with the values, in the pool; the pattern may be in *plan. room, coarse: see multiply_at_once. */
-static spmv_status multiply(struct amg *amg, const spmv_csr *a, const spmv_csr *b, int64_t room, bool coarse,
-                            spmv_spgemm_plan **plan, struct amg_pool *pool, spmv_csr *c, void **values)
+/* Own rows of R, with numbers in the whole level as columns. */
+static spmv_status find_r(struct amg *amg, struct amg_level *l, const spmv_csr *source)
 {
     spmv_status st = SPMV_OK;
+    struct rank_arrays r = {.nnz = 0};
     bool made = false;
-    if (context_on_device(amg->ctx) && a->rows > 0)
-        TRY(multiply_at_once(amg, a, b, room, coarse, pool, c, values, &made));
-    if (made)
-        return SPMV_OK;
+    if (context_on_device(amg->ctx))
+        TRY(transpose_at_once(amg, l, source, &made));
+    if (!made) {
+        TRY(amg->tools->transpose(amg->ranks->self, l->row_of_rank, amg->coarse.row_of_rank, source, &r));
+        TRY(adopt(amg, &l->pool, &r, &l->r));
+    }
+done:
+    drop_arrays(amg, &r);
+    return st;
+}
+
+/* The elements of own rows and of those whose columns R has, in the layout of R. */
+static spmv_status fetch_diagonal(struct amg *amg, struct amg_level *l, struct amg_pool *work, void **diagonal)
+{
+    spmv_status st = SPMV_OK;
+    const struct rank_halo *const h = l->halo_r;
+    TRY(amg_alloc_vector(amg, work, h->room + h->own + h->after, diagonal));
+    if (h->own > 0)
+        TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, amg->type, amg_own_part(amg, l, l->diagonal),
+                     (char *)*diagonal + h->room * amg_type_size(amg), h->own));
+    TRY(amg->tools->fetch(h, *diagonal, amg_type_size(amg)));
+done:
+    return st;
+}
+
+/* Queues A P. p: with rows of other ranks. */
+static spmv_status begin_product(struct amg *amg, struct amg_level *l, const spmv_csr *p, struct amg_pool *work,
+                                 struct amg_galerkin *g)
+{
+    spmv_status st = SPMV_OK;
+    const struct rank_halo *const h = l->halo_r;
+    const spmv_csr a = amg_own_matrix(l, l->a);
+    const int64_t most = a.nnz * (amg->classical ? 2 : 1), others = h->before + h->after;
+    /* rows of other ranks have as many entries as own ones, more or less */
+    const int64_t room = 2 * most + (a.rows > 0 ? others * (2 * most / a.rows + 1) : 0);
+    *g =
+        (struct amg_galerkin){.a = amg_rows_of(&a),
+                              .p = amg_rows_of(p),
+                              .r = amg_rows_of(&l->r),
+                              .fine = a.rows,
+                              .coarse = l->r.rows,
+                              .front = h->room,
+                              .a_nnz = a.nnz,
+                              .p_nnz = (int64_t)((double)p->nnz * (double)a.rows / (double)max_i64(1, p->rows)),
+                              .room = {amg_galerkin_room_cuda(amg->ctx, room), amg_galerkin_room_cuda(amg->ctx, most)}};
+    const int64_t rows[] = {h->room + h->own + h->after, g->coarse};
+    for (int k = 0; k < 2; k++) {
+        TRY(amg_alloc(work, 2 * g->room[k] * amg_type_size(amg), &g->entries[k]));
+        TRY(amg_alloc(work, rows[k] * 8, (void **)&g->places[k]));
+    }
+    TRY(amg_alloc(work, max_i64(g->fine, g->coarse) * 4, (void **)&g->list));
+    TRY(amg_alloc(work, AMG_GALERKIN_COUNTERS, &g->counters));
+    TRY(amg_alloc(work, (g->coarse + 1) * 8, (void **)&g->lengths));
+    TRY(amg_ap_cuda(amg->ctx, amg->type, g));
+done:
+    return st;
+}
+
+/* Own rows of C = R (A P), with numbers in the whole next level as columns, and their mass (see the step coarse_mass).
+ * p: as above. *made: false if that takes too much memory, or a row is too long. */
+static spmv_status product_at_once(struct amg *amg, struct amg_level *l, const spmv_csr *p, double *mass,
+                                   struct amg_pool *pool, spmv_csr *c, void **values, bool *made)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const int blocks = pool->blocks;
+    const int64_t bytes = pool->bytes;
+    struct amg_galerkin g;
+    void *diagonal = NULL;
+    *made = true;
+    st = begin_product(amg, l, p, &work, &g);
+    TRY(all_made(amg, st, made));
+    if (!*made)
+        goto done;
+    const struct rank_places ap = {g.places[0], g.entries[0], 2 * amg_type_size(amg), g.room[0], g.counters};
+    TRY(amg->tools->fetch_places(l->halo_r, &ap, made));
+    if (!*made)
+        goto done;
+    TRY(fetch_diagonal(amg, l, &work, &diagonal));
+    g.diagonal = diagonal;
+    g.mass = mass;
+    st = amg_rap_cuda(amg->ctx, amg->type, &g);
+    if (st == SPMV_OK)
+        st = amg_new_rows(amg, pool, g.coarse, g.lengths, p->cols, g.room[1], c, values);
+    *made = st == SPMV_OK && c->nnz <= g.room[1];
+    TRY(all_made(amg, st, made));
+    if (*made)
+        TRY(amg_galerkin_place_cuda(amg->ctx, amg->type, &g, amg_rows_of(c), c->nnz));
+done:
+    *made = *made && st == SPMV_OK;
+    while (!*made && pool->blocks > blocks)
+        amg_release_last(pool, 0);
+    pool->bytes = *made ? pool->bytes : bytes;
+    amg_release(&work);
+    return st;
+}
+
+/* ------------------------------------------------------------- general products */
+
+/* C = A B with the values in the pool, the pattern in *plan. */
+static spmv_status multiply(struct amg *amg, const spmv_csr *a, const spmv_csr *b, spmv_spgemm_plan **plan,
+                            struct amg_pool *pool, spmv_csr *c, void **values)
+{
+    spmv_status st = SPMV_OK;
     TRY(spmv_spgemm_plan_create(amg->ctx, a, b, NULL, plan));
     spmv_spgemm_pattern(*plan, c);
     TRY(amg_alloc_vector(amg, pool, c->nnz, values));
@@ -646,27 +779,38 @@ done:
     return st;
 }
 
-/* c = R A P, the own rows, with the columns of the whole level: the values in the pool, the pattern there or in
- * *plan. */
-static spmv_status find_product(struct amg *amg, struct amg_level *l, const spmv_csr *p, spmv_spgemm_plan **plan,
-                                struct amg_pool *to, spmv_csr *c, void **values)
+/* The mass of each own row; see the step coarse_mass. */
+static spmv_status find_mass(struct amg *amg, struct amg_level *l, double *mass)
 {
     spmv_status st = SPMV_OK;
-    struct amg_pool work = {.ctx = amg->ctx}, *const pool = &work;
+    struct amg_pool work = {.ctx = amg->ctx};
+    void *diagonal = NULL;
+    TRY(fetch_diagonal(amg, l, &work, &diagonal));
+    const struct amg_coarse s = {.r = amg_rows_of(&l->r), .diagonal = diagonal, .mass = mass};
+    TRY(run_coarse_mass(amg, &s, l->r.rows));
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* As product_at_once, with the pattern in *plan. */
+static spmv_status product_of_plans(struct amg *amg, struct amg_level *l, const spmv_csr *p, double *mass,
+                                    spmv_spgemm_plan **plan, struct amg_pool *to, spmv_csr *c, void **values)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
     struct rank_arrays all = {.nnz = 0};
     spmv_spgemm_plan *ap_plan = NULL;
     void *ap_values = NULL;
-    spmv_csr p_all = *p, ap, ap_all = *p;
+    spmv_csr ap, ap_all = *p;
     const spmv_csr a = amg_own_matrix(l, l->a);
-    const int64_t most = a.nnz * (amg->classical ? 2 : 1);
-    TRY(amg->tools->fetch_rows(l->halo, p, &all));
-    TRY(adopt(amg, pool, &all, &p_all));
-    TRY(multiply(amg, &a, &p_all, 2 * most, false, &ap_plan, pool, &ap, &ap_values));
+    TRY(multiply(amg, &a, p, &ap_plan, &work, &ap, &ap_values));
     TRY(amg->tools->fetch_rows(l->halo_r, &ap, &all));
-    TRY(adopt(amg, pool, &all, &ap_all));
+    TRY(adopt(amg, &work, &all, &ap_all));
     spmv_spgemm_plan_destroy(ap_plan);
     ap_plan = NULL;
-    TRY(multiply(amg, &l->r, &ap_all, most, true, plan, to, c, values));
+    TRY(multiply(amg, &l->r, &ap_all, plan, to, c, values));
+    TRY(find_mass(amg, l, mass));
 done:
     drop_arrays(amg, &all);
     spmv_spgemm_plan_destroy(ap_plan);
@@ -674,21 +818,24 @@ done:
     return st;
 }
 
-/* The mass of each coarse row; see the step coarse_mass. */
-static spmv_status find_mass(struct amg *amg, struct amg_level *l, double *mass)
+/* c = R A P, the own rows, with numbers in the whole next level as columns, and their mass: the values in the pool, the
+ * pattern there or in *plan. */
+static spmv_status find_product(struct amg *amg, struct amg_level *l, const spmv_csr *p, double *mass,
+                                spmv_spgemm_plan **plan, struct amg_pool *to, spmv_csr *c, void **values)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
-    const struct rank_halo *const h = l->halo_r;
-    void *diagonal = NULL;
-    TRY(amg_alloc_vector(amg, &work, h->room + h->own + h->after, &diagonal));
-    if (h->own > 0)
-        TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, amg->type, amg_own_part(amg, l, l->diagonal),
-                     (char *)diagonal + h->room * amg_type_size(amg), h->own));
-    TRY(amg->tools->fetch(h, diagonal, amg_type_size(amg)));
-    const struct amg_coarse s = {.r = amg_rows_of(&l->r), .diagonal = diagonal, .mass = mass};
-    TRY(run_coarse_mass(amg, &s, l->r.rows));
+    struct rank_arrays all = {.nnz = 0};
+    spmv_csr p_all = *p;
+    bool made = false;
+    TRY(amg->tools->fetch_rows(l->halo, p, &all));
+    TRY(adopt(amg, &work, &all, &p_all));
+    if (context_on_device(amg->ctx))
+        TRY(product_at_once(amg, l, &p_all, mass, to, c, values, &made));
+    if (!made)
+        TRY(product_of_plans(amg, l, &p_all, mass, plan, to, c, values));
 done:
+    drop_arrays(amg, &all);
     amg_release(&work);
     return st;
 }
@@ -772,14 +919,14 @@ spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l)
     struct amg_level product = {.pool.ctx = amg->ctx}, *const next = l + 1, *const to = amg->general ? &product : next;
     const spmv_csr p = amg_own_matrix(l, l->p), source = amg_own_matrix(l, *amg_source_of_r(amg, l));
     const int64_t *const coarse_of_rank = amg->coarse.row_of_rank;
-    struct rank_arrays r = {.nnz = 0};
+    const int64_t coarse = coarse_of_rank[amg->ranks->rank + 1] - coarse_of_rank[amg->ranks->rank];
     spmv_csr c;
-    double *mass = NULL;
-    TRY(amg->tools->transpose(amg->ranks->self, l->row_of_rank, coarse_of_rank, &source, &r));
-    TRY(adopt(amg, &l->pool, &r, &l->r));
+    double *own_mass = NULL, *mass = NULL;
+    TRY(find_r(amg, l, &source));
     TRY(open_halo(amg, &l->r, l->row_of_rank, l->all_rows, amg->coarse.chunk, &l->halo_r));
     l->r.cols = l->halo_r->room + l->halo_r->own + l->halo_r->after;
-    TRY(find_product(amg, l, &p, &l->rap, &to->pool, &c, &to->values));
+    TRY(amg_alloc(&l->work, coarse * 8, (void **)&own_mass));
+    TRY(find_product(amg, l, &p, own_mass, &l->rap, &to->pool, &c, &to->values));
     if (amg->general)
         TRY(drop_small(amg, &product, next, &c));
     TRY(take_layout(amg, next, &c));
@@ -787,7 +934,8 @@ spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l)
         TRY(amg_transpose_ranks(amg, next));
     TRY(amg_alloc(&l->work, next->rows * 8, (void **)&mass));
     TRY(spmv_map_index(amg->ctx, SPMV_F64, &(double){0}, &(double){0}, mass, next->rows));
-    TRY(find_mass(amg, l, mass + next->halo->room));
+    if (coarse > 0)
+        TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_F64, own_mass, mass + next->halo->room, coarse));
     TRY(amg_alloc(&next->pool, next->rows * 8, (void **)&next->least));
     TRY(amg_check_next(amg, l, mass));
     if (next->all_rows > amg_whole_rows(amg))
@@ -795,7 +943,6 @@ spmv_status amg_multiply_ranks(struct amg *amg, struct amg_level *l)
     else /* its vectors are whole */
         TRY(open_halo(amg, &p, NULL, next->all_rows, l->chunk, &l->halo_p));
 done:
-    drop_arrays(amg, &r);
     if (amg->general) { /* it has the pattern of the product */
         spmv_spgemm_plan_destroy(l->rap);
         l->rap = NULL;

@@ -3,6 +3,8 @@
  * distance 2 of each. The rounds have the same results: all rows decide by the keys before the round.
  * A round in which a row turns out to be too long for this changes nothing, and is the last one.
  *
+ * On ranks, rows at distance 2 may be of others, so both steps remain, for lists of rows.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device/block.cuh"
 #include "device/launch.cuh"
@@ -43,34 +45,61 @@ __device__ void append(const row_list &list, bool mine, int64_t row)
         list.rows[begin + (unsigned)__popc(all & ((1u << lane) - 1))] = (int32_t)row;
 }
 
-/* A warp adds to the common counter once for several rows of each lane. */
-__global__ void __launch_bounds__(THREADS) collect(const int32_t *undecided, int64_t n, row_list to)
+struct is_undecided {
+    const int32_t *undecided;
+
+    __device__ bool operator()(int64_t i) const
+    {
+        return undecided[i] != 0;
+    }
+};
+
+struct is_not_final {
+    const uint64_t *near_key;
+
+    __device__ bool operator()(int64_t i) const
+    {
+        return !amg_spread_is_final(near_key[i]);
+    }
+};
+
+/* Lists the rows from `begin` to end - 1 that are wanted. A warp adds to the common counter once for several rows of
+ * each lane. */
+template <typename Wanted>
+__global__ void __launch_bounds__(THREADS) collect(Wanted wanted, int64_t begin, int64_t end, row_list to)
 {
     enum { EACH = 16, STEP = EACH * warp_lanes };
     const int lane = (int)threadIdx.x % warp_lanes;
     const int64_t warps = (int64_t)gridDim.x * (THREADS / warp_lanes);
-    for (int64_t first = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / warp_lanes * STEP; first < n;
+    for (int64_t first = begin + ((int64_t)blockIdx.x * THREADS + threadIdx.x) / warp_lanes * STEP; first < end;
          first += warps * STEP) {
         unsigned mine[EACH];
         int count = 0;
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
             const int64_t i = first + e * warp_lanes + lane;
-            mine[e] = __ballot_sync(all_lanes, i < n && undecided[i] != 0);
+            mine[e] = __ballot_sync(all_lanes, i < end && wanted(i));
             count += __popc(mine[e]);
         }
-        unsigned long long begin = 0;
+        unsigned long long at = 0;
         if (lane == 0 && count > 0)
-            begin = atomicAdd(to.count, (unsigned long long)count);
-        begin = __shfl_sync(all_lanes, begin, 0);
+            at = atomicAdd(to.count, (unsigned long long)count);
+        at = __shfl_sync(all_lanes, at, 0);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
             if ((mine[e] >> lane & 1u) != 0)
-                to.rows[begin + (unsigned)__popc(mine[e] & ((1u << lane) - 1))] =
-                    (int32_t)(first + e * warp_lanes + lane);
-            begin += (unsigned)__popc(mine[e]);
+                to.rows[at + (unsigned)__popc(mine[e] & ((1u << lane) - 1))] = (int32_t)(first + e * warp_lanes + lane);
+            at += (unsigned)__popc(mine[e]);
         }
     }
+}
+
+template <typename Wanted>
+spmv_status list_rows(spmv_context *ctx, const Wanted &wanted, int64_t first, int64_t n, row_list to)
+{
+    const int64_t most = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
+    const int blocks = (int)min_i64(ceil_divide(n, (int64_t)THREADS), most);
+    return launch(ctx, "amg list rows", blocks, THREADS, collect<Wanted>, wanted, first, first + n, to);
 }
 
 /* verdict: of each row of the list the state that it gets. LANES lanes have a row, EACH of them one of its
@@ -143,8 +172,7 @@ spmv_status run_rounds(spmv_context *ctx, const amg_aggregates *s, const amg_roo
     spmv_status st =
         cuda_check(ctx, cudaMemsetAsync(counts, 0, sizeof found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
     if (st == SPMV_OK)
-        st = launch(ctx, "amg list rows", blocks, THREADS, collect, (const int32_t *)s->undecided, n,
-                    row_list{r->lists[0], counts});
+        st = list_rows(ctx, is_undecided{s->undecided}, 0, n, row_list{r->lists[0], counts});
     for (int round = 0; st == SPMV_OK; round++) {
         const row_list list = {r->lists[round % 2], counts + round % 3};
         const row_list next = {r->lists[(round + 1) % 2], counts + (round + 1) % 3};
@@ -163,6 +191,56 @@ spmv_status run_rounds(spmv_context *ctx, const amg_aggregates *s, const amg_roo
     return st;
 }
 
+/* The largest of key_i and those of the neighbours of row i. Called by all lanes of a warp. */
+template <int LANES> __device__ uint64_t largest_key(const amg_csr &f, const uint64_t *key, bool there, int64_t i)
+{
+    const int lane = (int)threadIdx.x % LANES;
+    uint64_t most = there ? key[i] : 0;
+    for (int64_t k = there ? amg_offset(&f, i) + lane : 0, end = there ? amg_offset(&f, i + 1) : 0; k < end; k += LANES)
+        most = key[f.col[k]] > most ? key[f.col[k]] : most;
+    for (int distance = 1; distance < LANES; distance *= 2) {
+        const uint64_t other = __shfl_xor_sync(all_lanes, (unsigned long long)most, distance);
+        most = other > most ? other : most;
+    }
+    return most;
+}
+
+/* The step mis_spread, or mis_decide, for the rows of a list, each by LANES lanes. */
+template <int LANES, bool SPREAD> __global__ void __launch_bounds__(THREADS) visit_rows(amg_aggregates s, row_list list)
+{
+    const int64_t count = (int64_t)*list.count;
+    for (int64_t first = (int64_t)blockIdx.x * (THREADS / LANES); first < count;
+         first += (int64_t)gridDim.x * (THREADS / LANES)) {
+        const int64_t at = first + (int)threadIdx.x / LANES;
+        const int64_t i = at < count ? list.rows[at] : 0;
+        const uint64_t before = SPREAD ? s.near_key[i] : s.key[i];
+        const bool open = SPREAD ? !amg_spread_is_final(before) : amg_state(before) == AMG_UNDECIDED;
+        const bool there = at < count && open;
+        uint64_t most = largest_key<LANES>(s.f, SPREAD ? s.key : s.near_key, there, i);
+        if (at >= count || (int)threadIdx.x % LANES != 0)
+            continue;
+        if (SPREAD) {
+            if (open)
+                s.near_key[i] = most;
+            continue;
+        }
+        const bool root = open && most == before, excluded = open && !root && amg_state(most) == AMG_ROOT_STATE;
+        if (root || excluded)
+            s.key[i] = amg_with_state(before, root ? AMG_ROOT_STATE : AMG_EXCLUDED);
+        s.undecided[i] = open && !root && !excluded;
+    }
+}
+
+enum { LISTED_LANES = 8 };
+
+spmv_status launch_visits(spmv_context *ctx, void (*kernel)(amg_aggregates, row_list), const amg_aggregates &s,
+                          const row_list &list, int64_t n)
+{
+    const int64_t most = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
+    const int blocks = (int)min_i64(ceil_divide(n, (int64_t)(THREADS / LISTED_LANES)), most);
+    return n == 0 ? SPMV_OK : launch(ctx, "amg visit rows", blocks, THREADS, kernel, s, list);
+}
+
 } // namespace
 
 extern "C" spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r,
@@ -171,5 +249,38 @@ extern "C" spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_aggreg
     *too_long = false;
     return on_device(ctx, [=] {
         return r->few ? run_rounds<8, 1>(ctx, s, r, n, too_long) : run_rounds<32, 4>(ctx, s, r, n, too_long);
+    });
+}
+
+extern "C" spmv_status amg_list_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s,
+                                           const struct amg_root_lists *r, int64_t first, int64_t n)
+{
+    return on_device(ctx, [=] {
+        unsigned long long *const count = (unsigned long long *)r->counts;
+        spmv_status st =
+            cuda_check(ctx, cudaMemsetAsync(count, 0, 2 * sizeof *count, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
+        if (st == SPMV_OK && n > 0)
+            st = list_rows(ctx, is_not_final{s->near_key}, first, n, row_list{r->lists[0], count});
+        if (st == SPMV_OK && n > 0)
+            st = list_rows(ctx, is_undecided{s->undecided}, first, n, row_list{r->lists[1], count + 1});
+        return st;
+    });
+}
+
+extern "C" spmv_status amg_spread_listed_cuda(spmv_context *ctx, const struct amg_aggregates *s,
+                                              const struct amg_root_lists *r, int64_t n)
+{
+    return on_device(ctx, [=] {
+        const row_list list = {r->lists[0], (unsigned long long *)r->counts};
+        return launch_visits(ctx, visit_rows<LISTED_LANES, true>, *s, list, n);
+    });
+}
+
+extern "C" spmv_status amg_decide_listed_cuda(spmv_context *ctx, const struct amg_aggregates *s,
+                                              const struct amg_root_lists *r, int64_t n)
+{
+    return on_device(ctx, [=] {
+        const row_list list = {r->lists[1], (unsigned long long *)r->counts + 1};
+        return launch_visits(ctx, visit_rows<LISTED_LANES, false>, *s, list, n);
     });
 }

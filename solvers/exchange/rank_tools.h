@@ -28,6 +28,22 @@ struct rank_arrays {
     void *val; /* NULL: a pattern */
 };
 
+/* Entries in the context's memory, with their numbers in the whole matrix. */
+struct rank_entries {
+    int64_t count;
+    int32_t *row, *col;
+    void *val;
+};
+
+/* Rows in any order in an array of entries, in a GPU's memory. The place of a row: its first entry times 2^16, plus
+ * the number of its entries; UINT64_MAX: it is not there. */
+struct rank_places {
+    uint64_t *place; /* in the layout of a halo */
+    void *entry;
+    int64_t size, room; /* bytes of an entry, a multiple of 4; entries of the array */
+    const void *taken;  /* a uint64_t, in the GPU's memory: the entries in use; more than room: some did not fit */
+};
+
 /* Own rows, whose columns are those of a vector over ranks. */
 struct rank_rows {
     int64_t rows, nnz;
@@ -84,6 +100,15 @@ struct rank_tools {
      * context's memory, or -1: then other rows of *others are empty. */
     spmv_status (*fetch_others)(const struct rank_halo *halo, const spmv_csr *own, const int32_t *needed, int64_t needs,
                                 struct rank_arrays *others);
+
+    /* On GPUs: rows of other ranks are appended to the array. *fits: whether all rows that move are there and fit, on
+     * all ranks. */
+    spmv_status (*fetch_places)(const struct rank_halo *halo, const struct rank_places *rows, bool *fits);
+
+    /* On GPUs: the entries in columns of this rank that other ranks have, in any order. *left: how many of `own` are
+     * in columns of others. */
+    spmv_status (*fetch_columns)(void *self, const int64_t *row_of_rank, const int64_t *col_of_rank,
+                                 const spmv_csr *own, int64_t *left, struct rank_entries *others);
 
     /* *to: the rows of the transpose that this rank owns, with the numbers of the rows of `own`
      * in the whole matrix as columns. */
