@@ -239,7 +239,7 @@ enum { WIDE_LEAST = 8 };
 enum {
     /* The least bytes of x, or of as many rows as there are: a subwarp has a panel and as many lanes as a row of x has
      * packs of 16 bytes, and these must fill the device. */
-    PANELS_LEAST_BYTES = 1 << 23,
+    PANELS_LEAST_BYTES = 8 * SPMV_TILES_LARGE,
     /* Columns of panels for a hundred entries: with more, few rows of x serve several rows. */
     PANELS_MOST_COLUMNS = 60,
     /* The longest panel has at most so many columns, or times the mean, because one subwarp multiplies it. */

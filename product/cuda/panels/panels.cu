@@ -34,7 +34,7 @@ int64_t aligned(int64_t bytes)
 panels::csr csr_of(const spmv_plan *plan)
 {
     const spmv_csr &a = plan->a;
-    return {(const int32_t *)a.row_ptr, a.col, a.rows};
+    return {a.row_ptr, a.row_ptr_bits == 64, a.col, a.rows};
 }
 
 /* Counts each panel `apart` from the one before, and sets the facts. found: on the device. Waits. */

@@ -33,16 +33,22 @@ enum { ROWS = PANEL_ROWS, STEP = 4, THREADS = 128, PLAN_THREADS = 128 };
 typedef uint32_t step_masks;
 
 struct csr {
-    const int32_t *row_ptr;
+    const void *row_ptr;
+    bool wide_offsets;
     const int32_t *col;
     int64_t rows;
+
+    __device__ int64_t offset(int64_t i) const
+    {
+        return wide_offsets ? ((const int64_t *)row_ptr)[i] : (int64_t)((const int32_t *)row_ptr)[i];
+    }
 };
 
 /* Goes through the columns of a panel: always the least of those that its rows have next. So rows keep their
  * order, also where it is not ascending. */
 struct cursor {
     const int32_t *col;
-    int32_t at[ROWS], end[ROWS];
+    int64_t at[ROWS], end[ROWS];
     int32_t next[ROWS]; /* INT_MAX after the last one, which no column is */
 
     __device__ cursor(const csr &a, int64_t panel) : col(a.col)
@@ -50,8 +56,8 @@ struct cursor {
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             const int64_t row = panel * ROWS + r;
-            at[r] = row < a.rows ? a.row_ptr[row] : 0;
-            end[r] = row < a.rows ? a.row_ptr[row + 1] : 0;
+            at[r] = row < a.rows ? a.offset(row) : 0;
+            end[r] = row < a.rows ? a.offset(row + 1) : 0;
             look(r);
         }
     }
@@ -96,7 +102,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     if (i * apart < panels) {
         cursor c(a, i * apart);
         for (int32_t column; (column = c.column()) != INT_MAX; columns++)
-            c.advance(column, [&](int, int32_t) { entries++; });
+            c.advance(column, [&](int, int64_t) { entries++; });
         const int64_t needed = (columns + STEP - 1) / STEP;
         if (steps != nullptr)
             steps[i] = (int32_t)needed;
@@ -134,7 +140,7 @@ __global__ void __launch_bounds__(PLAN_THREADS) fill(csr a, int64_t panels, cons
             const int32_t column = c.column();
             if (column != INT_MAX) {
                 last = column;
-                c.advance(column, [&](int r, int32_t entry) {
+                c.advance(column, [&](int r, int64_t entry) {
                     rows |= 1u << (8 * u + r);
                     val.at[r] = from != nullptr ? load_whole(from + entry) : real_value<Stored>(1);
                 });
