@@ -13,6 +13,8 @@ namespace
 
 enum { SAMPLED = 4096 /* panels that are looked at before all are counted */ };
 
+const char no_room[] = "there is no memory for a second copy of the matrix";
+
 struct panels_state {
     int64_t panels, steps;
     void *memory; /* all arrays */
@@ -57,37 +59,55 @@ spmv_status count(spmv_plan *plan, int64_t apart, int32_t *steps, panels::findin
     return st;
 }
 
-/* The plan may decline after a look at some panels, and after a count of all. */
-spmv_status measure(spmv_plan *plan)
+/* Counts the columns of all panels, in steps. The plan may decline, also after a look at some of them. */
+spmv_status count_all(spmv_plan *plan, int32_t *steps, panels::findings *on_device_found)
+{
+    const int64_t apart = max_i64(state_of(plan)->panels / SAMPLED, 1);
+    spmv_status st = SPMV_OK;
+    if (apart > 1) {
+        st = count(plan, apart, nullptr, on_device_found);
+        plan->declined = plan->method->pays(&plan->facts);
+    }
+    if (st != SPMV_OK || plan->declined != nullptr)
+        return st;
+    st = count(plan, 1, steps, on_device_found);
+    plan->declined = plan->method->pays(&plan->facts);
+    return st;
+}
+
+/* Finds the step where each panel begins. steps: panels + 1. */
+spmv_status find_begins(spmv_plan *plan, int32_t *steps, void *scratch)
 {
     spmv_context *const ctx = plan->ctx;
     panels_state *const s = state_of(plan);
-    const int64_t n = s->panels, lengths = aligned((n + 1) * 4), own = aligned((int64_t)sizeof(panels::findings));
-    const int64_t sizes[] = {own, lengths, ctx->backend->scan_scratch(ctx, SPMV_I32, n + 1)};
+    const int64_t n = s->panels;
+    int32_t number = 0;
+    spmv_status st = plan_alloc_if_room(plan, (n + 1) * 4, (void **)&s->begin);
+    if (s->begin == nullptr)
+        plan->declined = no_room;
+    if (st != SPMV_OK || plan->declined != nullptr)
+        return st;
+    st = spmv_upload(ctx, &number, steps + n, (int64_t)sizeof number);
+    if (st == SPMV_OK)
+        st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, steps, s->begin, n + 1, scratch);
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, s->begin + n, &number, (int64_t)sizeof number);
+    s->steps = number;
+    return st;
+}
+
+spmv_status measure(spmv_plan *plan)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t n = state_of(plan)->panels, own = aligned((int64_t)sizeof(panels::findings)),
+                  lengths = aligned((n + 1) * 4);
     void *memory = nullptr;
-    spmv_status st = spmv_alloc(ctx, sizes[0] + sizes[1] + sizes[2], &memory);
-    panels::findings *const found = (panels::findings *)memory;
-    int32_t *const steps = (int32_t *)((char *)memory + sizes[0]), zero = 0;
-    const int64_t apart = max_i64(n / SAMPLED, 1);
-    int32_t all = 0;
-    if (st == SPMV_OK && apart > 1)
-        st = count(plan, apart, nullptr, found);
-    if (st == SPMV_OK && apart > 1)
-        plan->declined = plan->method->pays(&plan->facts);
-    if (st == SPMV_OK && plan->declined == nullptr) {
-        st = count(plan, 1, steps, found);
-        plan->declined = plan->method->pays(&plan->facts);
-    }
+    spmv_status st = spmv_alloc(ctx, own + lengths + ctx->backend->scan_scratch(ctx, SPMV_I32, n + 1), &memory);
+    int32_t *const steps = (int32_t *)((char *)memory + own);
+    if (st == SPMV_OK)
+        st = count_all(plan, steps, (panels::findings *)memory);
     if (st == SPMV_OK && plan->declined == nullptr)
-        st = plan_alloc(plan, lengths, (void **)&s->begin);
-    if (st == SPMV_OK && plan->declined == nullptr)
-        st = spmv_upload(ctx, &zero, steps + n, (int64_t)sizeof zero);
-    if (st == SPMV_OK && plan->declined == nullptr)
-        st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, steps, s->begin, n + 1,
-                                (char *)memory + sizes[0] + sizes[1]);
-    if (st == SPMV_OK && plan->declined == nullptr)
-        st = spmv_download(ctx, s->begin + n, &all, (int64_t)sizeof all);
-    s->steps = all;
+        st = find_begins(plan, steps, (char *)memory + own + lengths);
     spmv_free(ctx, memory);
     return st;
 }
@@ -123,7 +143,7 @@ spmv_status make(spmv_plan *plan)
     const int64_t sizes[] = {aligned(columns * 4), aligned(columns), aligned(columns * panels::ROWS * value)};
     st = plan_alloc_if_room(plan, sizes[0] + sizes[1] + sizes[2], &s->memory);
     if (s->memory == nullptr)
-        plan->declined = "there is no memory for a second copy of the matrix";
+        plan->declined = no_room;
     if (st != SPMV_OK || plan->declined != nullptr)
         return st;
     s->col = s->memory;
