@@ -6,7 +6,7 @@
  *             within a chunk are stored at once. The parts of other rows are added over the chunks of a quad by
  *             exchange between lanes, over the quads and tiles of a block in shared memory, and over blocks through
  *             memory: a block that ends with an open row publishes its part, and the block in which the row
- *             ends takes it. A launch goes through the matrix once for each block of at most 512 bytes of a row
+ *             ends takes it. Of a long row, every sixteenth tile takes and publishes the sum of a group. A launch goes through the matrix once for each block of at most 512 bytes of a row
  *             of x.
  * Work:       nnz * columns products.
  * Depth:      chunks of a quad; then the tiles of a row.
@@ -35,7 +35,7 @@ namespace wide
 {
 
 /* CHUNK: entries of a chunk. QUAD: chunks of a quad. QUADS: of a tile. TOGETHER: entries of a chunk whose rows of x
- * are loaded together. MOST_ADDED: tiles that are added one after the other. EMPTY_ROWS: rows without entries for
+ * are loaded together. GROUP: tiles of a row that are added one after the other. EMPTY_ROWS: rows without entries for
  * each subwarp. */
 enum {
     THREADS = 128,
@@ -45,7 +45,7 @@ enum {
     QUAD_ENTRIES = CHUNK * QUAD,
     TILE = QUAD_ENTRIES * QUADS,
     TOGETHER = 4,
-    MOST_ADDED = 16,
+    GROUP = 16,
     EMPTY_ROWS = 4
 };
 static_assert((int)QUAD_ENTRIES == (int)warp_lanes, "an entry for each lane, and a word of bits for a quad");
@@ -218,10 +218,43 @@ template <typename T, int PACK> struct in_order {
     }
 };
 
+/* What a block knows after its chunks: by quads what goes on after the last end of a row, or all, and whether a row
+ * ends. */
+template <typename T, int PACK> struct block_parts {
+    const pack<T, PACK> *outs;
+    const bool *ends_row;
+    uint64_t *parts;                /* of the thread's column in tile 0 */
+    int64_t tile_words, first_tile; /* from a tile to the next in parts; of the block */
+    int lanes_log, in_columns;
+
+    /* The row in progress after the quads of a tile before `end`. */
+    __device__ in_order<T, PACK> up_to(int end) const
+    {
+        in_order<T, PACK> all = {};
+#pragma unroll 1
+        for (int q = (end - 1) / QUADS * QUADS; q < end; q++)
+            all.add(outs[(q << lanes_log) + in_columns], ends_row[q]);
+        return all;
+    }
+
+    /* The sum of the tiles of a row from this one on, before `end`. */
+    __device__ pack<T, PACK> added(int64_t from, int64_t end) const
+    {
+        pack<T, PACK> sum = {};
+        const int64_t published = end < first_tile ? end : first_tile;
+        part_words<T, PACK>::take(parts + from * tile_words, tile_words, published - from,
+                                  [&](const pack<T, PACK> &part) { sum.add(part); });
+#pragma unroll 1
+        for (int64_t t = from < first_tile ? first_tile : from; t < end; t++)
+            sum.add(up_to((int)(t - first_tile + 1) * QUADS).sum);
+        return sum;
+    }
+};
+
 /* Blocks that a multiprocessor has at once, so that no registers are spilled. */
 template <typename T, int PACK> constexpr int resident()
 {
-    return sizeof(T) * PACK <= 8 ? 6 : sizeof(T) == 4 && PACK == 4 ? 5 : 4;
+    return sizeof(T) == 4 && PACK <= 4 ? 7 : sizeof(T) * PACK <= 16 ? 5 : 4;
 }
 
 /* SEVERAL: a warp has whole quads, a chunk for each subwarp. Otherwise it has one quad, in rounds. */
@@ -364,71 +397,42 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
             open = (number + 1) * QUAD_ENTRIES < p.nnz && ends >> (QUAD_ENTRIES - 1) == 0;
     }
     __syncthreads();
-    /* The row in progress after the quads of the tile before `end`. */
-    const auto up_to = [&](int end) {
-        in_order<T, PACK> all = {};
-#pragma unroll 1
-        for (int q = (end - 1) / QUADS * QUADS; q < end; q++)
-            all.add(outs[(q << j.lanes_log) + in_columns], ends_row[q]);
-        return all;
-    };
-    uint64_t *const parts = j.parts + column * (part_words<T, PACK>::EACH);
-    const int64_t tile_words = (int64_t)j.columns * part_words<T, PACK>::EACH;
+    constexpr int EACH = part_words<T, PACK>::EACH;
+    const block_parts<T, PACK> all = {
+        outs, ends_row, j.parts + column * EACH, (int64_t)j.columns * EACH, first_tile, j.lanes_log, in_columns};
     if (open && mine && within == 0 && quad % QUADS == QUADS - 1) {
         bool goes_on = true; /* to the end of the block */
         for (int q = quad + 1; q < quads; q++)
             goes_on = goes_on && !ends_row[q];
-        if (goes_on)
-            part_words<T, PACK>::publish(parts + tile * tile_words, up_to(quad + 1).sum);
-    }
-    int first_end = 0; /* the quad in which a row ends first */
-    while (first_end < quads && !ends_row[first_end])
-        first_end++;
-    if (first_end == quads)
-        return;
-    /* The sum of at most MOST_ADDED tiles of a row from this one on, before `end`. */
-    const auto added = [&](int64_t from, int64_t end) {
-        pack<T, PACK> sum = {};
-        const int64_t last = from + MOST_ADDED < end ? from + MOST_ADDED : end;
-        const int64_t published = last < first_tile ? last : first_tile;
-        part_words<T, PACK>::take(parts + from * tile_words, tile_words, published - from,
-                                  [&](const pack<T, PACK> &part) { sum.add(part); });
-#pragma unroll 1
-        for (int64_t t = from < first_tile ? first_tile : from; t < last; t++)
-            sum.add(up_to((int)(t - first_tile + 1) * QUADS).sum);
-        return sum;
-    };
-    /* A row of many tiles, whose sum all threads form. */
-    const int64_t origin = p.origin[first_tile], end_tile = first_tile + first_end / QUADS;
-    pack<T, PACK> many = {};
-    if (end_tile - origin > MOST_ADDED) {
-        __shared__ pack<T, PACK> sums[THREADS];
-        const int subwarp = (int)threadIdx.x >> j.lanes_log, subwarps = THREADS >> j.lanes_log;
-        for (int64_t now = origin; now < end_tile; now += (int64_t)MOST_ADDED * subwarps) {
-            const int64_t from = now + (int64_t)MOST_ADDED * subwarp;
-            if (mine && from < end_tile)
-                sums[threadIdx.x] = added(from, end_tile);
-            __syncthreads();
-#pragma unroll 1
-            for (int i = 0; quad == first_end && i < subwarps && now + (int64_t)MOST_ADDED * i < end_tile; i++)
-                many.add(sums[(i << j.lanes_log) + in_columns]);
-            __syncthreads();
+        /* The last tile of a group publishes the sum of the group, and takes the others. */
+        const in_order<T, PACK> own = all.up_to(quad + 1);
+        const int64_t origin = own.ended ? tile : p.origin[tile], last = tile + GROUP - 1 - (tile - origin) % GROUP;
+        if (goes_on && (last == tile || last >= first_tile + quads / QUADS)) {
+            pack<T, PACK> part = {};
+            if (last == tile)
+                part = all.added(tile - (GROUP - 1), tile);
+            part.add(own.sum);
+            part_words<T, PACK>::publish(all.parts + tile * all.tile_words, part);
         }
     }
     if (!has_first || !mine)
         return;
-    in_order<T, PACK> all = {};
+    in_order<T, PACK> in_tile = {};
     if (quad % QUADS > 0)
-        all = up_to(quad);
-    pack<T, PACK> sum = all.sum;
-    sum.add(first);
-    const int64_t from = p.origin[tile];
-    if (!all.ended && from < tile) {
-        pack<T, PACK> tiles = quad == first_end && tile - from > MOST_ADDED ? many : added(from, tile);
-        tiles.add(sum);
-        sum = tiles;
+        in_tile = all.up_to(quad);
+    in_tile.sum.add(first);
+    const int64_t origin = p.origin[tile];
+    if (!in_tile.ended && origin < tile) {
+        pack<T, PACK> before = {};
+        const int64_t groups = origin < first_tile ? (first_tile - origin) / GROUP : 0;
+        part_words<T, PACK>::take(all.parts + (origin + GROUP - 1) * all.tile_words, GROUP * all.tile_words, groups,
+                                  [&](const pack<T, PACK> &part) { before.add(part); });
+        for (int64_t t = origin + groups * GROUP; t < tile; t += GROUP)
+            before.add(all.added(t, t + GROUP < tile ? t + GROUP : tile));
+        before.add(in_tile.sum);
+        in_tile.sum = before;
     }
-    put(rank, sum);
+    put(rank, in_tile.sum);
 }
 
 } // namespace wide
