@@ -1,22 +1,22 @@
 /* Method "wide" of the backend cuda: products of many vectors.
  *
- * Idea:       the entries are divided into chunks of CHUNK, wherever rows begin and end, so all work is equal. A
- *             subwarp takes a chunk: a lane loads 16 bytes (PACK columns) of the rows of x for several of its
+ * Idea:       the entries are divided into octets of OCTET, wherever rows begin and end, so all work is equal. A
+ *             subwarp takes a octet: a lane loads 16 bytes (PACK columns) of the rows of x for several of its
  *             entries at once. The plan keeps a bit for each entry, whether it is the last one of its row. Rows
- *             within a chunk are stored at once. The parts of other rows are added over the chunks of a quad by
+ *             within a octet are stored at once. The parts of other rows are added over the octets of a quad by
  *             exchange between lanes, over the quads and tiles of a block in shared memory, and over blocks through
  *             memory: a block that ends with an open row publishes its part, and the block in which the row
  *             ends takes it. Of a long row, every sixteenth tile takes and publishes the sum of a group. A launch goes through the matrix once for each block of at most 512 bytes of a row
  *             of x.
  * Work:       nnz * columns products.
- * Depth:      chunks of a quad; then the tiles of a row.
+ * Depth:      octets of a quad; then the tiles of a row.
  * Launches:   1 for each group of columns.
  * Bytes:      the matrix and a fourth of a byte for each entry once for each block of columns, and of x a block's
  *             columns for each entry, from caches where possible, and y.
  * Changed:    since columns, a lane has a share of the entries, not a part of a row.
  * Wins when:  there are many vectors.
- * Bits:       the entries of a row that are in one chunk are added one after the other, then the chunks of a
- *             quad, the quads of a tile, tiles by the 16, and these. Chunks depend on the matrix only. So a column
+ * Bits:       the entries of a row that are in one octet are added one after the other, then the octets of a
+ *             quad, the quads of a tile, tiles by the 16, and these. Octets depend on the matrix only. So a column
  *             has the same bits whatever the number of columns, strides and alignment.
  * Progress:   a block waits for blocks of smaller numbers only, which the device starts before it.
  * Source:     equal shares of the entries: D. Merrill, M. Garland, "Merge-based parallel sparse matrix-vector
@@ -34,15 +34,15 @@
 namespace wide
 {
 
-/* CHUNK: entries of a chunk. QUAD: chunks of a quad. QUADS: of a tile. TOGETHER: entries of a chunk whose rows of x
+/* OCTET: entries of a octet. QUAD: octets of a quad. QUADS: of a tile. TOGETHER: entries of a octet whose rows of x
  * are loaded together. GROUP: tiles of a row that are added one after the other. EMPTY_ROWS: rows without entries for
  * each subwarp. */
 enum {
     THREADS = 128,
-    CHUNK = 8,
+    OCTET = 8,
     QUAD = 4,
     QUADS = 4,
-    QUAD_ENTRIES = CHUNK * QUAD,
+    QUAD_ENTRIES = OCTET * QUAD,
     TILE = QUAD_ENTRIES * QUADS,
     TOGETHER = 4,
     GROUP = 16,
@@ -218,7 +218,7 @@ template <typename T, int PACK> struct in_order {
     }
 };
 
-/* What a block knows after its chunks: by quads what goes on after the last end of a row, or all, and whether a row
+/* What a block knows after its octets: by quads what goes on after the last end of a row, or all, and whether a row
  * ends. */
 template <typename T, int PACK> struct block_parts {
     const pack<T, PACK> *outs;
@@ -257,7 +257,7 @@ template <typename T, int PACK> constexpr int resident()
     return sizeof(T) == 4 && PACK <= 4 ? 7 : sizeof(T) * PACK <= 16 ? 5 : 4;
 }
 
-/* SEVERAL: a warp has whole quads, a chunk for each subwarp. Otherwise it has one quad, in rounds. */
+/* SEVERAL: a warp has whole quads, a octet for each subwarp. Otherwise it has one quad, in rounds. */
 template <int PACK, bool SEVERAL, typename T, typename Stored, typename Element>
 __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, Stored, Element> j)
 {
@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
     const structure &p = j.p;
     const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
     const int lanes = 1 << j.lanes_log, slots = warp_lanes >> j.lanes_log, slot = lane >> j.lanes_log;
-    const int together = SEVERAL ? (int)QUAD : slots; /* chunks of a quad at once */
+    const int together = SEVERAL ? (int)QUAD : slots; /* octets of a quad at once */
     const int within = slot & (together - 1), quads_of_warp = SEVERAL ? slots / QUAD : 1;
     const int quad = warp * quads_of_warp + slot / together, quads = THREADS / warp_lanes * quads_of_warp;
     const unsigned block = blockIdx.x % j.blocks;
@@ -304,18 +304,18 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
     bool has_first = false;
 #pragma unroll 1
     for (int begin = 0; begin < QUAD; begin += together) {
-        const int chunk = begin + within; /* of the quad */
-        const int64_t entry = number * QUAD_ENTRIES + chunk * CHUNK;
-        const unsigned before = ends & ((1u << (chunk * CHUNK)) - 1); /* ends of rows in earlier chunks */
-        const unsigned own = ends >> (chunk * CHUNK) & ((1u << CHUNK) - 1);
+        const int octet = begin + within; /* of the quad */
+        const int64_t entry = number * QUAD_ENTRIES + octet * OCTET;
+        const unsigned before = ends & ((1u << (octet * OCTET)) - 1); /* ends of rows in earlier octets */
+        const unsigned own = ends >> (octet * OCTET) & ((1u << OCTET) - 1);
         int32_t now = rank + __popc(before);
         pack<T, PACK> sum = {}, head = {};
-        few<int32_t, CHUNK> cols;
+        few<int32_t, OCTET> cols;
         if constexpr (SEVERAL)
-            cols = load_items<CHUNK>(j.col, entry, p.nnz, j.whole, 0);
+            cols = load_items<OCTET>(j.col, entry, p.nnz, j.whole, 0);
         bool seen = false;
 #pragma unroll
-        for (int half = 0; half < CHUNK; half += TOGETHER) {
+        for (int half = 0; half < OCTET; half += TOGETHER) {
             row_pack<T, Element, PACK> rows[TOGETHER];
             T val[TOGETHER];
 #pragma unroll
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
                 if constexpr (SEVERAL)
                     col = cols.at[half + u];
                 else
-                    col = __shfl_sync(0xffffffffu, my_col, chunk * CHUNK + half + u);
+                    col = __shfl_sync(0xffffffffu, my_col, octet * OCTET + half + u);
                 rows[u] = *(const row_pack<T, Element, PACK> *)in_global(x + (uint64_t)(uint32_t)col * j.x_row_bytes);
             }
             if constexpr (SEVERAL) {
@@ -338,7 +338,7 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
 #pragma unroll
                 for (int u = 0; u < TOGETHER; u++)
                     val[u] = shuffle_by(
-                        my_val, [&](auto word) { return __shfl_sync(0xffffffffu, word, chunk * CHUNK + half + u); });
+                        my_val, [&](auto word) { return __shfl_sync(0xffffffffu, word, octet * OCTET + half + u); });
             }
             const unsigned of_half = own >> half & ((1u << TOGETHER) - 1);
 #pragma unroll
@@ -355,7 +355,7 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
                 }
             }
         }
-        /* The parts of a row go from chunk to chunk. */
+        /* The parts of a row go from octet to octet. */
         pack<T, PACK> out = sum, arrived = carry;
         if (within == 0 && !seen) {
             out = carry;
