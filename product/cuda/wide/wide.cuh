@@ -1,13 +1,13 @@
 /* Method "wide" of the backend cuda: products of many vectors.
  *
- * Idea:       the entries are divided into octets of OCTET, wherever rows begin and end, so all work is equal. A
- *             subwarp takes a octet: a lane loads 16 bytes (PACK columns) of the rows of x for several of its
+ * Idea:       the entries are divided into octets, wherever rows begin and end, so all work is equal. A
+ *             subwarp takes an octet: a lane loads 16 bytes (PACK columns) of the rows of x for several of its
  *             entries at once. The plan keeps a bit for each entry, whether it is the last one of its row. Rows
- *             within a octet are stored at once. The parts of other rows are added over the octets of a quad by
+ *             within an octet are stored at once. The parts of other rows are added over the octets of a quad by
  *             exchange between lanes, over the quads and tiles of a block in shared memory, and over blocks through
  *             memory: a block that ends with an open row publishes its part, and the block in which the row
- *             ends takes it. Of a long row, every sixteenth tile takes and publishes the sum of a group. A launch goes through the matrix once for each block of at most 512 bytes of a row
- *             of x.
+ *             ends takes it. Of a long row, every sixteenth tile takes the parts of a group and publishes
+ *             their sum. A launch goes through the matrix once for each block of at most 512 bytes of a row of x.
  * Work:       nnz * columns products.
  * Depth:      octets of a quad; then the tiles of a row.
  * Launches:   1 for each group of columns.
@@ -34,7 +34,7 @@
 namespace wide
 {
 
-/* OCTET: entries of a octet. QUAD: octets of a quad. QUADS: of a tile. TOGETHER: entries of a octet whose rows of x
+/* OCTET: entries of an octet. QUAD: octets of a quad. QUADS: of a tile. TOGETHER: entries of an octet whose rows of x
  * are loaded together. GROUP: tiles of a row that are added one after the other. EMPTY_ROWS: rows without entries for
  * each subwarp. */
 enum {
@@ -257,7 +257,7 @@ template <typename T, int PACK> constexpr int resident()
     return sizeof(T) == 4 && PACK <= 4 ? 7 : sizeof(T) * PACK <= 16 ? 5 : 4;
 }
 
-/* SEVERAL: a warp has whole quads, a octet for each subwarp. Otherwise it has one quad, in rounds. */
+/* SEVERAL: a warp has whole quads, an octet for each subwarp. Otherwise it has one quad, in rounds. */
 template <int PACK, bool SEVERAL, typename T, typename Stored, typename Element>
 __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, Stored, Element> j)
 {
