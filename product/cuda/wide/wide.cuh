@@ -390,8 +390,9 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
                 return __shfl_sync(0xffffffffu, word, ((slot | (together - 1)) << j.lanes_log) + in_columns);
             });
     }
-    if (within == 0) { /* all lanes write the same flags */
+    if (within == 0)
         outs[(quad << j.lanes_log) + in_columns] = carry;
+    if (within == 0 && in_columns == 0) {
         ends_row[quad] = ends != 0;
         if (quad == quads - 1)
             open = (number + 1) * QUAD_ENTRIES < p.nnz && ends >> (QUAD_ENTRIES - 1) == 0;
