@@ -254,7 +254,7 @@ template <typename T, int PACK> struct block_parts {
 /* Blocks that a multiprocessor has at once, so that no registers are spilled. */
 template <typename T, int PACK> constexpr int resident()
 {
-    return sizeof(T) == 4 && PACK <= 4 ? 7 : sizeof(T) * PACK <= 16 ? 5 : 4;
+    return sizeof(T) == 4 && PACK <= 4 ? 7 : sizeof(T) * PACK <= 16 ? 6 : 4;
 }
 
 /* SEVERAL: a warp has whole quads, an octet for each subwarp. Otherwise it has one quad, in rounds. */
@@ -263,6 +263,8 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
 {
     /* By quads of the block: what goes on after the last end of a row, or all; and whether a row ends. */
     __shared__ pack<T, PACK> outs[THREADS];
+    /* The thread's part of the row that ends first in the quad, without earlier quads. */
+    __shared__ pack<T, PACK> firsts[THREADS];
     __shared__ bool ends_row[THREADS / QUAD], open; /* open: a row goes on after the block */
     const structure &p = j.p;
     const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
@@ -300,7 +302,7 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
             my_val = j.val != nullptr ? T(load_once((const whole<Stored> *)(j.val + entry)).element) : real_value<T>(1);
         }
     }
-    pack<T, PACK> carry = {}, first = {}; /* first: of the row that ends first in the quad, without earlier quads */
+    pack<T, PACK> carry = {};
     bool has_first = false;
 #pragma unroll 1
     for (int begin = 0; begin < QUAD; begin += together) {
@@ -378,7 +380,7 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
         if (seen) {
             arrived.add(head);
             if (before == 0) {
-                first = arrived;
+                firsts[threadIdx.x] = arrived;
                 has_first = true;
             } else {
                 put(rank + __popc(before), arrived);
@@ -421,7 +423,7 @@ __global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, 
     in_order<T, PACK> in_tile = {};
     if (quad % QUADS > 0)
         in_tile = all.up_to(quad);
-    in_tile.sum.add(first);
+    in_tile.sum.add(firsts[threadIdx.x]);
     const int64_t origin = p.origin[tile];
     if (!in_tile.ended && origin < tile) {
         pack<T, PACK> before = {};
