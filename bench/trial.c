@@ -2,8 +2,8 @@
  *
  * First all candidates are opened; they stay open, since they take turns. Each then computes a
  * result in memory filled with NaN, which is checked, and BIT_REPEATS more, whose bits are
- * compared. Then they are timed. Afterwards each computes another result, which must have the bits
- * of the first or be right by itself.
+ * compared, on the device. Then they are timed. Afterwards each computes as many, which are checked
+ * in the same way.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/trial.h"
@@ -15,7 +15,7 @@
 
 #include "bench/faults.h"
 
-enum { BIT_REPEATS = 5, OPENINGS = 5, LARGE_RESULT = 1 << 27 /* bytes, from which on it is repeated once */ };
+enum { BIT_REPEATS = 5, OPENINGS = 5 };
 /* candidates that open faster are opened OPENINGS times */
 static const double QUICK_SECONDS = 0.05;
 
@@ -38,7 +38,7 @@ static bool has_own_precond(const struct slot *slot)
 struct run {
     struct trial *trial;
     struct slot slots[CANDIDATES_MOST];
-    void *first, *again; /* host: results */
+    void *host_result;
 };
 
 static int run_once(const struct run *run, int number)
@@ -146,9 +146,8 @@ static void plant(const struct trial *trial, const struct result *result, void *
         memset(host_result, 0xff, spmv_type_size(trial->work.type));
 }
 
-/* Computes one result, in host memory; the memory is filled with NaN before. *seconds: the run
- * alone. */
-static spmv_status compute(struct run *run, int number, void *host_result, double *seconds)
+/* Computes one result; its memory is filled with NaN before. *seconds: the run alone. */
+static spmv_status compute(struct run *run, int number, double *seconds)
 {
     struct trial *const trial = run->trial;
     struct work *const work = &trial->work;
@@ -180,11 +179,8 @@ static spmv_status compute(struct run *run, int number, void *host_result, doubl
         snprintf(result->method, sizeof result->method, "%s", slot->method.name);
         snprintf(result->why, sizeof result->why, "%s", slot->method.why);
     }
-    if (failed == 0) {
-        st = work_download(work, host_result);
-        plant(trial, result, host_result);
-        return st;
-    }
+    if (failed == 0)
+        return SPMV_OK;
     const bool ours_ended = slot->peer == NULL && slot->method.failed != SPMV_OK; /* the run gives the reason */
     fail(result, ours_ended ? slot->method.failed : SPMV_ERROR_DEVICE,
          why[0] != '\0'       ? why
@@ -193,15 +189,19 @@ static spmv_status compute(struct run *run, int number, void *host_result, doubl
     return SPMV_OK;
 }
 
-/* Compares a result with the right one. */
-static spmv_status check(struct run *run, int number, void *host_result)
+/* Compares the result with the right one. */
+static spmv_status check(struct run *run, int number)
 {
     struct trial *const trial = run->trial;
     struct work *const work = &trial->work;
     struct result *const result = &trial->results[number];
     const struct slot *const slot = &run->slots[number];
     struct check found = {.at = -1};
-    const spmv_status st = work->operation->check(work, host_result, &found);
+    spmv_status st = work_download(work, run->host_result);
+    if (st != SPMV_OK)
+        return st;
+    plant(trial, result, run->host_result);
+    st = work->operation->check(work, run->host_result, &found);
     if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
         return st;
     if (!result->checked || !(found.ratio <= result->worst_ratio)) {
@@ -227,18 +227,20 @@ static bool has_result(const struct run *run, int number)
     return takes_part(run, number) && (peer == NULL || (peer->flags & PEER_PROBE) == 0);
 }
 
-/* Runs the candidate some more times, and compares the bits with those of the first result. */
+/* Keeps the result, runs the candidate some more times, and compares the bits. */
 static spmv_status compare_bits(struct run *run, int number)
 {
     struct result *const result = &run->trial->results[number];
-    const bool once = result->first_call_seconds >= LONG_RUN_SECONDS || run->trial->work.result_bytes >= LARGE_RESULT;
-    const int repeats = once ? 1 : BIT_REPEATS;
+    const int repeats = result->first_call_seconds >= LONG_RUN_SECONDS ? 1 : BIT_REPEATS;
     double seconds;
-    spmv_status st = SPMV_OK;
+    spmv_status st = has_result(run, number) ? work_keep_result(&run->trial->work) : SPMV_OK;
     for (int i = 0; st == SPMV_OK && i < repeats && has_result(run, number); i++) {
-        st = compute(run, number, run->again, &seconds);
+        bool same = false;
+        st = compute(run, number, &seconds);
+        if (st == SPMV_OK)
+            st = work_same_result(&run->trial->work, &same);
         result->bit_repeats++;
-        result->bit_different += memcmp(run->first, run->again, (size_t)run->trial->work.result_bytes) != 0;
+        result->bit_different += !same;
     }
     return st;
 }
@@ -246,9 +248,9 @@ static spmv_status compare_bits(struct run *run, int number)
 /* Checks the first result and the bits of the repeats. */
 static spmv_status check_first(struct run *run, int number)
 {
-    spmv_status st = compute(run, number, run->first, &run->trial->results[number].first_call_seconds);
+    spmv_status st = compute(run, number, &run->trial->results[number].first_call_seconds);
     if (st == SPMV_OK && has_result(run, number))
-        st = check(run, number, run->first);
+        st = check(run, number);
     return st == SPMV_OK ? compare_bits(run, number) : st;
 }
 
@@ -258,9 +260,9 @@ static spmv_status check_again(struct run *run, int number)
     double seconds;
     if (!has_result(run, number))
         return SPMV_OK;
-    spmv_status st = compute(run, number, run->first, &seconds);
+    spmv_status st = compute(run, number, &seconds);
     if (st == SPMV_OK && run->trial->work.operation->fill == NULL && has_result(run, number))
-        st = check(run, number, run->first);
+        st = check(run, number);
     return st == SPMV_OK ? compare_bits(run, number) : st;
 }
 
@@ -414,18 +416,15 @@ spmv_status trial_run(struct trial *trial)
     run->trial = trial;
     spmv_status st = tick(trial, -1) ? work_open(work) : SPMV_OK;
     if (st == SPMV_OK && !trial->ended) {
-        run->first = malloc((size_t)work->result_bytes + 1);
-        run->again = malloc((size_t)work->result_bytes + 1);
-        st = run->first != NULL && run->again != NULL ? run_all(run)
-                                                      : work_out_of_memory(work, "two results", 2 * work->result_bytes);
+        run->host_result = malloc((size_t)work->result_bytes + 1);
+        st = run->host_result != NULL ? run_all(run) : work_out_of_memory(work, "a result", work->result_bytes);
     }
     for (int i = 0; i < trial->count; i++)
         close_slot(run, i);
     if (work->operation->solver)
         mark_unfinished(trial);
     annotate(trial);
-    free(run->first);
-    free(run->again);
+    free(run->host_result);
     free(run);
     return st;
 }

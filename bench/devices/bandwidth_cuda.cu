@@ -71,6 +71,22 @@ __global__ void __launch_bounds__(BANDWIDTH_THREADS) sum_kernel(const uint4 *fro
         atomicAdd(sum, mine);
 }
 
+/* Bytes beyond the last whole word are compared one by one. */
+__global__ void __launch_bounds__(BANDWIDTH_THREADS)
+    differ_kernel(const unsigned char *a, const unsigned char *b, size_t bytes, unsigned long long *differ)
+{
+    bool other = false;
+    const size_t words = bytes / 16;
+    for (size_t i = grid_index(); i < words; i += grid_size()) {
+        const uint4 of_a = ((const uint4 *)a)[i], of_b = ((const uint4 *)b)[i];
+        other = other || of_a.x != of_b.x || of_a.y != of_b.y || of_a.z != of_b.z || of_a.w != of_b.w;
+    }
+    for (size_t i = 16 * words + grid_index(); i < bytes; i += grid_size())
+        other = other || a[i] != b[i];
+    if (other)
+        *differ = 1; /* all that write, write the same */
+}
+
 } // namespace
 
 extern "C" cudaError_t words_write(cudaStream_t stream, int blocks, uint32_t first, uint32_t step, void *to,
@@ -91,5 +107,13 @@ extern "C" cudaError_t words_sum(cudaStream_t stream, int blocks, const void *fr
                                  unsigned long long *sum)
 {
     sum_kernel<<<blocks, BANDWIDTH_THREADS, 0, stream>>>(static_cast<const uint4 *>(from), bytes / 16, sum);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t bytes_differ(cudaStream_t stream, int blocks, const void *a, const void *b, size_t bytes,
+                                    unsigned long long *differ)
+{
+    differ_kernel<<<blocks, BANDWIDTH_THREADS, 0, stream>>>(static_cast<const unsigned char *>(a),
+                                                            static_cast<const unsigned char *>(b), bytes, differ);
     return cudaGetLastError();
 }

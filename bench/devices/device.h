@@ -6,6 +6,7 @@
 #define BENCH_DEVICE_H
 
 #include <spmv/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,11 @@ struct device_functions {
 
     /* Waits for all queued work. */
     int (*wait)(struct device *device, char *why);
+
+    /* Sets each byte; copies; *same: whether the bytes are the same. In the device's memory, after all queued work. */
+    int (*fill)(struct device *device, int byte, void *memory, int64_t bytes, char *why);
+    int (*copy)(struct device *device, const void *from, void *to, int64_t bytes, char *why);
+    int (*same)(struct device *device, const void *a, const void *b, int64_t bytes, bool *same, char *why);
 
     /* Measures copy and read bandwidth of this device's memory now. triad_gbs is 0 on a GPU. */
     int (*bandwidth)(struct device *device, struct bandwidth *result, char *why);

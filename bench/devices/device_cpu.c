@@ -136,11 +136,38 @@ static void close_cpu(struct device *device)
     free(cpu);
 }
 
+static int fill(struct device *device, int byte, void *memory, int64_t bytes, char *why)
+{
+    (void)device;
+    (void)why;
+    memset(memory, byte, (size_t)bytes);
+    return 0;
+}
+
+static int copy(struct device *device, const void *from, void *to, int64_t bytes, char *why)
+{
+    (void)device;
+    (void)why;
+    memcpy(to, from, (size_t)bytes);
+    return 0;
+}
+
+static int same(struct device *device, const void *a, const void *b, int64_t bytes, bool *same_bytes, char *why)
+{
+    (void)device;
+    (void)why;
+    *same_bytes = memcmp(a, b, (size_t)bytes) == 0;
+    return 0;
+}
+
 static const struct device_functions cpu_functions = {
     .time_batch = time_batch,
     .time_flushed = time_flushed,
     .flush = flush,
     .wait = wait_cpu,
+    .fill = fill,
+    .copy = copy,
+    .same = same,
     .bandwidth = bandwidth,
     .memory_begin = memory_begin,
     .memory_end = memory_end,

@@ -298,6 +298,36 @@ static int bandwidth(struct device *device, struct bandwidth *result, char *why)
     return failed;
 }
 
+/* ---------------------------------------------------------------- memory */
+
+static int fill(struct device *device, int byte, void *memory, int64_t bytes, char *why)
+{
+    return bad(cudaMemsetAsync(memory, byte, (size_t)bytes, device->stream), "cudaMemsetAsync", why) ? -1 : 0;
+}
+
+static int copy(struct device *device, const void *from, void *to, int64_t bytes, char *why)
+{
+    return bad(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, device->stream), "cudaMemcpyAsync",
+               why)
+               ? -1
+               : 0;
+}
+
+static int same(struct device *device, const void *a, const void *b, int64_t bytes, bool *same_bytes, char *why)
+{
+    struct cuda_state *const cuda = device->state;
+    unsigned long long differ = 0;
+    if (bad(cudaMemsetAsync(cuda->sum, 0, sizeof differ, device->stream), "cudaMemsetAsync", why) ||
+        bad(bytes_differ(device->stream, cuda->blocks, a, b, (size_t)bytes, cuda->sum), "a kernel that compares",
+            why) ||
+        bad(cudaMemcpyAsync(&differ, cuda->sum, sizeof differ, cudaMemcpyDeviceToHost, device->stream),
+            "cudaMemcpyAsync", why) ||
+        wait_cuda(device, why) != 0)
+        return give_up(device);
+    *same_bytes = differ == 0;
+    return 0;
+}
+
 /* ------------------------------------------------------- opening, closing */
 
 static void close_cuda(struct device *device)
@@ -319,6 +349,9 @@ static const struct device_functions cuda_functions = {
     .time_flushed = time_flushed,
     .flush = flush,
     .wait = wait_cuda,
+    .fill = fill,
+    .copy = copy,
+    .same = same,
     .bandwidth = bandwidth,
     .close = close_cuda,
 };

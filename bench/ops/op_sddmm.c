@@ -107,13 +107,22 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
     const spmv_csr *const a = &((const struct state *)work->state)->matrix.host;
     const int64_t *const row_ptr = a->row_ptr;
     const int64_t step = 1 + (int64_t)(work->products / CHECKED_PRODUCTS);
-    *check = (struct check){.ratio = 0, .at = -1};
-    for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t e = (row_ptr[i] + step - 1) / step * step; e < row_ptr[i + 1]; e += step) {
-            const double ratio = ratio_of(work, host_result, i, e);
-            if (!(ratio <= check->ratio))
-                *check = (struct check){.ratio = ratio, .at = e};
-        }
+    struct check worst = {.ratio = 0, .at = -1};
+#pragma omp parallel num_threads(spmv_context_threads(work->checker))
+    {
+        struct check mine = {.ratio = 0, .at = -1};
+#pragma omp for schedule(dynamic, 1024) nowait
+        for (int64_t i = 0; i < a->rows; i++)
+            for (int64_t e = (row_ptr[i] + step - 1) / step * step; e < row_ptr[i + 1]; e += step) {
+                const double ratio = ratio_of(work, host_result, i, e);
+                if (!(ratio <= mine.ratio))
+                    mine = (struct check){.ratio = ratio, .at = e};
+            }
+#pragma omp critical
+        if (!(mine.ratio <= worst.ratio) || (mine.ratio == worst.ratio && mine.at < worst.at))
+            worst = mine;
+    }
+    *check = worst;
     if (check->ratio <= 1)
         return SPMV_OK;
     snprintf(work->error, sizeof work->error, "sddmm: an entry is wrong");

@@ -136,9 +136,12 @@ static spmv_status check_y(struct work *work, const void *host_result, struct ch
 }
 
 /* Copies column v of an array of rows with k elements each, or of k columns. */
-static void take_column(const char *from, int64_t rows, int k, bool by_columns, int v, size_t size, char *to)
+static void take_column(const struct work *work, const char *from, int64_t rows, int v, char *to)
 {
-    const int64_t first = by_columns ? v * rows : v, step = by_columns ? 1 : k;
+    const bool by_columns = work->layout == SPMV_LAYOUT_COLUMNS;
+    const size_t size = spmv_type_size(work->type);
+    const int64_t first = by_columns ? v * rows : v, step = by_columns ? 1 : work->problem.vectors;
+#pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
     for (int64_t i = 0; i < rows; i++)
         memcpy(to + (size_t)i * size, from + (size_t)(first + i * step) * size, size);
 }
@@ -165,7 +168,6 @@ static spmv_status check_columns(struct work *work, const void *host_result, str
     const spmv_csr *const a = &state->matrix.host;
     const size_t size = spmv_type_size(work->type);
     const int k = state->vectors, checked = checked_columns(a->nnz, k);
-    const bool by_columns = work->layout == SPMV_LAYOUT_COLUMNS;
     char *const x = malloc((size_t)a->cols * size + 1), *const y = malloc((size_t)a->rows * size + 1);
     spmv_status st =
         x == NULL || y == NULL ? work_out_of_memory(work, "a column", (a->rows + a->cols) * (int64_t)size) : SPMV_OK;
@@ -173,8 +175,8 @@ static spmv_status check_columns(struct work *work, const void *host_result, str
     for (int i = 0; i < checked && st == SPMV_OK; i++) {
         const int v = checked_column(i, checked, k);
         struct check column;
-        take_column(state->x, a->cols, k, by_columns, v, size, x);
-        take_column(host_result, a->rows, k, by_columns, v, size, y);
+        take_column(work, state->x, a->cols, v, x);
+        take_column(work, host_result, a->rows, v, y);
         st = verify(work, x, y, &column);
         if (column.ratio > check->ratio || st != SPMV_OK)
             *check = column;
@@ -220,7 +222,7 @@ static spmv_status check_dot(struct work *work, const void *host_result, struct 
 /* The methods that take several vectors. */
 static const char *spmm_method(spmv_backend backend, int index)
 {
-    static const char *const cuda[] = {"columns", "wide", NULL};
+    static const char *const cuda[] = {"columns", "wide", "panels", NULL};
     return backend == SPMV_BACKEND_CUDA  ? cuda[index]
            : index > 0                   ? NULL
            : backend == SPMV_BACKEND_OMP ? "tiles"

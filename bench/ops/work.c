@@ -121,24 +121,57 @@ void work_close(struct work *work)
     while (work->host_array_count > 0)
         free(work->host_arrays[--work->host_array_count]);
     work->problem = (struct peer_problem){0};
+    work->kept = NULL;
     work->state = NULL;
     work->products = 0;
+}
+
+/* The status of a call of a function of the device. */
+static spmv_status of_device(struct work *work, int failed, const char *why)
+{
+    if (failed == 0)
+        return SPMV_OK;
+    snprintf(work->error, sizeof work->error, "%s", why);
+    return SPMV_ERROR_DEVICE;
 }
 
 /* All bits set is NaN in either type, and not a valid index. */
 spmv_status work_poison(struct work *work)
 {
-    void *const bytes = malloc((size_t)work->result_bytes + 1);
-    if (bytes == NULL)
-        return work_out_of_memory(work, "what a result is overwritten with", work->result_bytes);
-    memset(bytes, 0xff, (size_t)work->result_bytes);
-    spmv_status st = SPMV_OK;
-    if (work->result_on_host)
-        memcpy(work->result, bytes, (size_t)work->result_bytes);
-    else if (work->result_bytes > 0)
-        st = spmv_upload(work->ctx, bytes, work->result, work->result_bytes);
-    free(bytes);
-    return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
+    char why[WHY_SIZE] = "";
+    if (!work->result_on_host)
+        return of_device(work, work->device->functions->fill(work->device, 0xff, work->result, work->result_bytes, why),
+                         why);
+    memset(work->result, 0xff, (size_t)work->result_bytes);
+    return SPMV_OK;
+}
+
+spmv_status work_keep_result(struct work *work)
+{
+    char why[WHY_SIZE] = "";
+    if (work->result_on_host) {
+        if (work->kept == NULL && (work->kept = work_keep(work, malloc((size_t)work->result_bytes + 1))) == NULL)
+            return work_out_of_memory(work, "a copy of the result", work->result_bytes);
+        memcpy((void *)work->kept, work->result, (size_t)work->result_bytes);
+        return SPMV_OK;
+    }
+    const spmv_status st = work->kept == NULL ? work_array(work, NULL, work->result_bytes, &work->kept) : SPMV_OK;
+    return st != SPMV_OK ? st
+                         : of_device(work,
+                                     work->device->functions->copy(work->device, work->result, (void *)work->kept,
+                                                                   work->result_bytes, why),
+                                     why);
+}
+
+spmv_status work_same_result(struct work *work, bool *same)
+{
+    char why[WHY_SIZE] = "";
+    if (!work->result_on_host)
+        return of_device(
+            work, work->device->functions->same(work->device, work->result, work->kept, work->result_bytes, same, why),
+            why);
+    *same = memcmp(work->result, work->kept, (size_t)work->result_bytes) == 0;
+    return SPMV_OK;
 }
 
 spmv_status work_download(struct work *work, void *host_result)

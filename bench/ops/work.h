@@ -156,6 +156,7 @@ struct work {
     void *result;        /* in the context's memory: overwritten by a run */
     bool result_on_host; /* result is in host memory instead */
     int64_t result_bytes;
+    const void *kept;   /* by work_keep_result; NULL: nothing yet */
     double model_bytes; /* lower bound of the bytes that a run moves */
     double products;    /* of operations on a matrix that are no solvers: multiplications of a run */
     double upload_seconds;
@@ -176,6 +177,10 @@ void work_close(struct work *work);
 
 /* Fills the result, in the context's memory, with NaN. */
 spmv_status work_poison(struct work *work);
+
+/* Keeps a copy of the result, where the result is; *same: whether the result has the bits of the copy. */
+spmv_status work_keep_result(struct work *work);
+spmv_status work_same_result(struct work *work, bool *same);
 
 /* Copies the result to host memory of result_bytes bytes. */
 spmv_status work_download(struct work *work, void *host_result);

@@ -44,7 +44,7 @@ spmv_cuda_peer(probe SOURCES peer_probe.cu LIBRARIES)
 set(SPMV_CUDA_PEERS cub probe)
 # 12.4: preprocessing of products
 if(TARGET spmv_cusparse AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.4)
-  spmv_cuda_peer(cusparse SOURCES peer_cusparse.c peer_cusparse_spmm.c peer_cusparse_sddmm.c cusparse_product.c sliced_ell.cu LIBRARIES spmv_cusparse)
+  spmv_cuda_peer(cusparse SOURCES peer_cusparse.c peer_cusparse_spmm.c peer_cusparse_sddmm.c cusparse_product.c sliced_ell.cu turn.cu LIBRARIES spmv_cusparse)
   spmv_cuda_peer(cusparse_spgemm SOURCES peer_cusparse_spgemm.c LIBRARIES spmv_cusparse)
   list(APPEND SPMV_CUDA_PEERS cusparse cusparse_spgemm)
 else()

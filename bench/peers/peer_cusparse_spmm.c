@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "bench/peers/peer_cusparse.h"
+#include "bench/peers/turn.h"
 
 struct spmm {
     struct peer_problem problem;
@@ -23,28 +24,14 @@ struct spmm {
     void *buffer, *x_columns, *y_columns;
 };
 
-/* Converts an array of rows of k elements to k columns, or back. */
-static bool turn(const struct spmm *p, const void *from, void *to, int64_t rows, bool back, char *why, size_t why_size)
-{
-    const size_t size = sparse_size(p->type), k = (size_t)p->problem.vectors;
-    for (size_t v = 0; v < k; v++) {
-        const char *const source = (const char *)from + (back ? v * (size_t)rows : v) * size;
-        char *const target = (char *)to + (back ? v : v * (size_t)rows) * size;
-        if (rows > 0 && bad_cuda(cudaMemcpy2DAsync(target, back ? k * size : size, source, back ? size : k * size, size,
-                                                   (size_t)rows, cudaMemcpyDeviceToDevice, p->stream),
-                                 "cudaMemcpy2DAsync", why, why_size))
-            return false;
-    }
-    return true;
-}
-
 static bool make_columns(struct spmm *p, char *why, size_t why_size)
 {
     const struct peer_problem *const q = &p->problem;
     const size_t each = sparse_size(p->type) * (size_t)q->vectors;
     return !bad_cuda(device_alloc((size_t)q->cols * each, &p->x_columns), "cudaMalloc", why, why_size) &&
            !bad_cuda(device_alloc((size_t)q->rows * each, &p->y_columns), "cudaMalloc", why, why_size) &&
-           turn(p, q->x, p->x_columns, q->cols, false, why, why_size);
+           !bad_cuda(turn_rows(p->stream, q->cols, q->vectors, (int)sparse_size(p->type), q->x, p->x_columns),
+                     "a kernel that turns x", why, why_size);
 }
 
 static bool describe(struct spmm *p, char *why, size_t why_size)
@@ -131,6 +118,9 @@ int spmm_run(void *state)
 int spmm_fetch(void *state)
 {
     const struct spmm *const p = state;
-    char why[128];
-    return !p->by_columns || turn(p, p->y_columns, p->problem.y, p->problem.rows, true, why, sizeof why) ? 0 : -1;
+    const struct peer_problem *const q = &p->problem;
+    return !p->by_columns || turn_rows(p->stream, q->vectors, q->rows, (int)sparse_size(p->type), p->y_columns, q->y) ==
+                                 cudaSuccess
+               ? 0
+               : -1;
 }

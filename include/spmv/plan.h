@@ -30,7 +30,8 @@ typedef enum spmv_operation {
 
 /* Whether a plan may compress the matrix in memory. A method gives the same bits with every value
  * of this option. With NONE, a plan on cuda that chooses its method does not take the methods
- * "slices" and "padded". If there is no memory for a compressed form, a plan on cuda does without it. */
+ * "slices", "padded" and "panels". If there is no memory for a compressed form, a plan on cuda does
+ * without it. */
 typedef enum spmv_compression {
     SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default) */
     SPMV_COMPRESSION_NONE = 0,    /* plain CSR */
@@ -122,8 +123,8 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  *     captured in a CUDA graph before use the new values.
  *   - Any other plan borrows this array in place of the old one. It may be the old array with new
  *     contents. Products captured before keep reading the old array.
- *   - The methods "slices", "padded" and "blocked" keep a copy in their own order, which this
- *     call makes. Products captured before read this copy.
+ *   - The methods "slices", "padded", "blocked" and "panels" keep a copy in their own order, which
+ *     this call makes. Products captured before read this copy.
  *   - With SPMV_COMPRESSION_VALUES and a matrix that can have a table of values, the call waits and
  *     cannot be captured. Products captured before must not be launched any more. The layout may
  *     change.
@@ -164,10 +165,11 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
  *
  * Errors: SPMV_ERROR_ARGUMENT (NULL, x == y, alignment), SPMV_ERROR_DEVICE.
  * Determinism: the same bits every run; on omp, for any number of threads. On ref and omp each of
- * several columns has the bits of a product with that column alone. On cuda too with the method
- * "wide", for any k and strides; with "columns" the bits of a column depend on its number and on k.
- * Both sum in another order than "tiles". The default is "columns" for k < 8, and for k >= 8 where
- * rows of x have at most 64 bytes and those of the matrix are alike; else "wide". */
+ * several columns has the bits of a product with that column alone. On cuda too with the methods
+ * "wide" and "panels", for any k and strides; with "columns" the bits of a column depend on its
+ * number and on k. They sum in another order than "tiles", and than each other. The default is
+ * "columns" for k < 8, else "panels" where neighbouring rows share columns and x is large, else
+ * "wide". */
 SPMV_API spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y);
 
 /* Additional work with y in spmv_apply_with. All arrays and scalars have y's type and are in the

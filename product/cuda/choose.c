@@ -231,33 +231,52 @@ static const char *blocked_pays(const struct facts *f)
                : "gathers find much of x in the caches";
 }
 
-/* --------------------------------------------------------------------------- wide */
+/* -------------------------------------------------------------- panels and wide */
+
+/* The least vectors: with fewer, the lanes of columns load as much of x at once. */
+enum { WIDE_LEAST = 8 };
 
 enum {
-    /* Vectors: with fewer, a share's lanes have less to do than its staging costs. */
-    WIDE_LEAST = 8,
-    /* Bytes of a row of x up to which columns is faster if rows are alike; in small matrices, where shares
-     * are short. */
-    WIDE_SHORT = 32,
-    WIDE_SHORT_SMALL = 64,
-    /* The longest row has at most so many times the mean length if rows are alike. */
-    WIDE_ALIKE = 4
+    /* The least bytes of x, or of as many rows as there are: a subwarp has a panel and as many lanes as a row of x has
+     * packs of 16 bytes, and these must fill the device. */
+    PANELS_LEAST_BYTES = 8 * SPMV_TILES_LARGE,
+    /* Columns of panels for a hundred entries: with more, few rows of x serve several rows. */
+    PANELS_MOST_COLUMNS = 60,
+    /* The longest panel has at most so many columns, or times the mean, because one subwarp multiplies it. */
+    PANELS_LONGEST = 256,
+    PANELS_ALIKE = 4
 };
+
+static const char *panels_suits(const struct facts *f)
+{
+    const double bytes = (double)f->rows * f->vectors * f->vector_bytes;
+    return f->far_rows                  ? "rows of x are 2^32 bytes or more apart"
+           : f->nnz > INT32_MAX         ? "2^31 nonzeros or more"
+           : f->named                   ? NULL
+           : !f->compression            ? "compression is off"
+           : f->vectors < WIDE_LEAST    ? "few vectors"
+           : f->nnz < SPMV_TILES_LARGE  ? "a small matrix"
+           : bytes < PANELS_LEAST_BYTES ? "too few rows for so few vectors"
+                                        : NULL;
+}
+
+static const char *panels_pays(const struct facts *f)
+{
+    const double mean = f->panel_columns * (double)f->nnz * PANEL_ROWS / (double)f->rows;
+    return f->named                                       ? NULL
+           : 100 * f->panel_columns > PANELS_MOST_COLUMNS ? "neighbouring rows share few columns"
+           : (double)f->longest_panel > fmax(PANELS_LONGEST, PANELS_ALIKE * mean)
+               ? "a row is far longer than the others"
+               : NULL;
+}
 
 static const char *wide_suits(const struct facts *f)
 {
     return f->far_rows               ? "rows of x are 2^32 bytes or more apart"
+           : f->rows > INT32_MAX     ? "more than 2^31 rows"
            : f->named                ? NULL
            : f->vectors < WIDE_LEAST ? "few vectors"
                                      : NULL;
-}
-
-static const char *wide_pays(const struct facts *f)
-{
-    const bool alike = (double)f->longest * (double)f->rows <= WIDE_ALIKE * (double)f->nnz;
-    const int64_t most = f->nnz < SPMV_TILES_LARGE ? WIDE_SHORT_SMALL : WIDE_SHORT;
-    return !f->named && alike && (int64_t)f->vectors * f->vector_bytes <= most ? "rows are alike, and few bytes of x"
-                                                                               : NULL;
 }
 
 /* ---------------------------------------------------------------------- the table */
@@ -322,11 +341,19 @@ const struct spmv_method cuda_methods[] = {
      .apply = tiles_cuda_apply,
      .dot_parts = tiles_cuda_parts,
      .release = tiles_cuda_release},
+    {.name = "panels", /* for many vectors */
+     .why = "neighbouring rows share columns, so a row of x that is loaded once serves several rows",
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,
+     .suits = panels_suits,
+     .pays = panels_pays,
+     .prepare = panels_cuda_prepare,
+     .update = panels_cuda_update,
+     .apply = panels_cuda_apply,
+     .release = panels_cuda_release},
     {.name = "wide", /* for many vectors */
      .why = "lanes work on 16 bytes of a row of x, in shares of equal work whatever the row lengths",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,
      .suits = wide_suits,
-     .pays = wide_pays,
      .prepare = wide_cuda_prepare,
      .apply = wide_cuda_apply,
      .release = wide_cuda_release},

@@ -17,6 +17,7 @@
 enum {
     SLICE_ROWS = 64,        /* of a slice of the method slices */
     GROUPS_TILE = 420,      /* rows that a block counts for the method groups */
+    PANEL_ROWS = 4,         /* of a panel of the method panels */
     PADDED_ROWS = 8,        /* of a slice of the method padded */
     PADDED_BLOCK_ROWS = 32, /* that a block has there */
     SECTOR_BYTES = 32       /* that a gather from memory moves */
@@ -41,25 +42,27 @@ struct facts {
     bool far_rows;    /* of x, with an element of each vector, are 2^32 bytes or more apart */
 
     /* Counted on the device by the preparation that first needs them; 0 before. */
-    int64_t longest;     /* row, in entries; for wide, 0 if it is no longer than a share */
-    int64_t short_rows;  /* so short that the end of a row takes a warp longer than its entries */
-    bool x_in_shared;    /* x fits in shared memory, and all copies of it have at most the bytes of the matrix */
-    bool table_counted;  /* table_values is known */
-    int table_values;    /* the distinct values, if a table is requested and can hold them */
-    bool unsorted;       /* the columns of a row do not ascend strictly */
-    bool many_slots;     /* the count of slots has ended early */
-    int64_t slices;      /* of SLICE_ROWS rows */
-    int64_t slots;       /* the diagonals on which a slice has entries, added over the slices */
-    bool many_patterns;  /* slices do not share lists of slots */
-    int sampled, same;   /* rows of a sample, and those of them with the columns of the row before */
-    int64_t groups;      /* of neighbouring rows with the same columns */
-    double memory_speed; /* bytes that memory delivers to a multiprocessor in a clock of it; 0: unknown */
-    bool uneven;         /* rows that are filled up to the length of their neighbours exceed the limit */
-    bool plain_slices;   /* of padded: there are slices that are read from the CSR arrays */
-    double padded_bytes; /* that a product of padded reads of the matrix */
-    double x_bytes;      /* of x that the caches load for an entry, by a sample */
-    int block_columns;   /* of a block of the method blocked */
-    int tile_entries;    /* of a tile there */
+    int64_t longest;       /* row, in entries */
+    int64_t short_rows;    /* so short that the end of a row takes a warp longer than its entries */
+    bool x_in_shared;      /* x fits in shared memory, and all copies of it have at most the bytes of the matrix */
+    bool table_counted;    /* table_values is known */
+    int table_values;      /* the distinct values, if a table is requested and can hold them */
+    bool unsorted;         /* the columns of a row do not ascend strictly */
+    bool many_slots;       /* the count of slots has ended early */
+    int64_t slices;        /* of SLICE_ROWS rows */
+    int64_t slots;         /* the diagonals on which a slice has entries, added over the slices */
+    bool many_patterns;    /* slices do not share lists of slots */
+    int sampled, same;     /* rows of a sample, and those of them with the columns of the row before */
+    int64_t groups;        /* of neighbouring rows with the same columns */
+    double memory_speed;   /* bytes that memory delivers to a multiprocessor in a clock of it; 0: unknown */
+    bool uneven;           /* rows that are filled up to the length of their neighbours exceed the limit */
+    bool plain_slices;     /* of padded: there are slices that are read from the CSR arrays */
+    double padded_bytes;   /* that a product of padded reads of the matrix */
+    double panel_columns;  /* of panels, for each of their entries */
+    int64_t longest_panel; /* in columns */
+    double x_bytes;        /* of x that the caches load for an entry, by a sample */
+    int block_columns;     /* of a block of the method blocked */
+    int tile_entries;      /* of a tile there */
 };
 
 /* The largest number of places per nonzero for slices: the count of slots ends where it is exceeded. */

@@ -1,5 +1,5 @@
 /* Devices of the benchmark: runs are counted and timed, caches are flushed, bandwidths are
- * measured, failures return their message.
+ * measured, bytes are filled, copied and compared, failures return their message.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/devices/device.h"
@@ -145,6 +145,35 @@ static void test_failing_run(void **unused)
     end_work();
 }
 
+static void test_bytes(void **unused)
+{
+    enum { BYTES = 1037 }; /* no whole words */
+    (void)unused;
+    begin_work();
+    const struct device_functions *const f = device.functions;
+    unsigned char *const a = w.in, *const b = w.out;
+    unsigned char host[BYTES];
+    static const int places[] = {0, 15, 16, 1023, 1024, 1036};
+    bool same = false;
+    assert_int_equal(f->fill(&device, 0xa5, a, BYTES, why), 0);
+    assert_int_equal(f->copy(&device, a, b, BYTES, why), 0);
+    assert_int_equal(f->same(&device, a, b, BYTES, &same, why), 0);
+    assert_true(same);
+    assert_ok(w.ctx, spmv_download(w.ctx, b, host, BYTES));
+    for (int i = 0; i < BYTES; i++)
+        assert_int_equal(host[i], 0xa5);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const unsigned char other = 0xa4;
+        assert_ok(w.ctx, spmv_upload(w.ctx, &other, b + places[i], 1));
+        assert_int_equal(f->same(&device, a, b, BYTES, &same, why), 0);
+        assert_false(same);
+        assert_int_equal(f->same(&device, a, b, places[i], &same, why), 0);
+        assert_true(same);
+        assert_int_equal(f->copy(&device, a, b, BYTES, why), 0);
+    }
+    end_work();
+}
+
 static void test_bandwidth(void **unused)
 {
     (void)unused;
@@ -203,9 +232,9 @@ static void test_no_such_gpu(void **unused)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        on_device(test_describes),     on_device(test_batch),     on_device(test_flushed),
-        on_device(test_failing_run),   on_device(test_bandwidth), cmocka_unit_test(test_no_such_gpu),
-        cmocka_unit_test(test_caches),
+        on_device(test_describes),          on_device(test_batch),         on_device(test_flushed),
+        on_device(test_failing_run),        on_device(test_bytes),         on_device(test_bandwidth),
+        cmocka_unit_test(test_no_such_gpu), cmocka_unit_test(test_caches),
     };
     support_begin(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,46 +133,27 @@ static void reasons(void **state)
                                     {"padded", several},
                                     {"blocked", several},
                                     {"tiles", several},
+                                    {"panels", "few vectors"},
                                     {"wide", "few vectors"},
                                     {NULL}});
-    static const char alike[] = "rows are alike, and few bytes of x";
-    static const struct {
-        spmv_type type;
-        int vectors;
-        bool long_row, little, wide; /* little: fewer entries than those of a large matrix */
-    } many[] = {
-        {SPMV_F32, 8, .wide = false},
-        {SPMV_F32, 9, .wide = true},
-        {SPMV_F32, 16, .little = true, .wide = false},
-        {SPMV_F32, 17, .little = true, .wide = true},
-        {SPMV_F32, 8, .long_row = true, .wide = true},
-        {SPMV_F64, 8, .wide = true},
-        {SPMV_F64, 8, .little = true, .wide = false},
-        {SPMV_F64, 8, .little = true, .long_row = true, .wide = true},
-    };
-    static int64_t row_ends[ROWS + 1];
-    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) {
-        const bool little = many[i].little || !large;
-        if (little != many[i].little)
-            continue;
+    /* Each panel has one column, or a column for each row. */
+    for (int same = 0; same < 2; same++) {
+        static int32_t shared[ROWS];
+        for (int i = 0; i < ROWS; i++)
+            shared[i] = i / 4;
         spmv_csr b = a;
-        b.type = many[i].type;
-        b.rows = little ? ROWS / 2 : ROWS;
-        b.nnz = b.rows;
-        b.row_ptr = row_ends;
-        /* The last row has all entries from the middle on. */
-        for (int r = 0; r <= b.rows; r++)
-            row_ends[r] = many[i].long_row && r > b.rows / 2 && r < b.rows ? b.rows / 2 : r;
-        o.vectors = many[i].vectors;
-        expect_passed(ctx, &b, &o, many[i].wide ? "wide" : "columns",
-                      (struct passed[]){{"slices", several},
-                                        {"long", several},
-                                        {"groups", several},
-                                        {"padded", several},
-                                        {"blocked", several},
-                                        {"tiles", several},
-                                        {many[i].wide ? NULL : "wide", alike},
-                                        {NULL}});
+        b.col = same ? shared : col;
+        o.vectors = 8;
+        expect_passed(
+            ctx, &b, &o, same && large ? "panels" : "wide",
+            (struct passed[]){{"slices", several},
+                              {"long", several},
+                              {"groups", several},
+                              {"padded", several},
+                              {"blocked", several},
+                              {"tiles", several},
+                              {same && large ? NULL : "panels", large ? "neighbouring rows share few columns" : small},
+                              {NULL}});
     }
     o.vectors = 1;
     o.method = "padded";

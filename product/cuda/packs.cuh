@@ -1,0 +1,124 @@
+/* Products of many vectors: neighbouring columns of x and of y in registers, and the place of a thread.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PRODUCT_PACKS_CUH
+#define PRODUCT_PACKS_CUH
+
+#include "device/block.cuh"
+#include "device/loads.cuh"
+#include "product/cuda/spmv_cuda.cuh"
+#include "product/cuda/spmv_types.cuh"
+
+/* Several items, at a multiple of 16 bytes, or of their size. */
+template <typename Item, int COUNT> struct alignas(sizeof(Item) * COUNT < 16 ? sizeof(Item) * COUNT : 16) few {
+    Item at[COUNT];
+};
+
+/* Loads items that are read once. */
+template <typename Item, int COUNT> __device__ few<Item, COUNT> load_few_once(const few<Item, COUNT> *from)
+{
+    constexpr int BYTES = (int)sizeof(few<Item, COUNT>), WORD = BYTES < 16 ? BYTES : 16;
+    few<Item, COUNT> items;
+    if constexpr (WORD == 16) {
+#pragma unroll
+        for (int i = 0; i < BYTES / 16; i++) {
+            const words<2> word = load_once((const words<2> *)from + i);
+            memcpy((char *)&items + 16 * i, &word, 16);
+        }
+    } else {
+        items = load_once(from);
+    }
+    return items;
+}
+
+/* sum + value element, each product and sum rounded once. */
+inline __device__ float fused(float value, float element, float sum)
+{
+    return fmaf(value, element, sum);
+}
+inline __device__ double fused(double value, double element, double sum)
+{
+    return fma(value, element, sum);
+}
+template <typename Complex> __device__ Complex fused(Complex value, Complex element, Complex sum)
+{
+    return {fused(-value.im, element.im, fused(value.re, element.re, sum.re)),
+            fused(value.im, element.re, fused(value.re, element.im, sum.im))};
+}
+
+/* The sums of neighbouring columns. */
+template <typename T, int PACK> struct alignas(sizeof(T) * PACK < 16 ? sizeof(T) * PACK : 16) pack {
+    T at[PACK];
+
+    __device__ void add(const pack &other)
+    {
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            at[i] += other.at[i];
+    }
+
+    template <typename Element> __device__ void add(T value, const row_pack<T, Element, PACK> &row)
+    {
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            at[i] = fused(value, row[i], at[i]);
+    }
+};
+
+/* Stores a row of y: y = alpha sum + beta y. */
+template <typename T, typename Element, int PACK>
+__device__ void store_row(const scaling<T> &s, const pack<T, PACK> &sum, Element *y)
+{
+    row_pack<T, Element, PACK> *const to = (row_pack<T, Element, PACK> *)y;
+    pack<T, PACK> out;
+#pragma unroll
+    for (int i = 0; i < PACK; i++)
+        out.at[i] = s.alpha * sum.at[i];
+    if (!s.beta_zero) {
+        const row_pack<T, Element, PACK> before = *to;
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            out.at[i] += s.beta * before[i];
+    }
+    row_pack<T, Element, PACK> stored;
+    stored.set(out.at);
+    *to = stored;
+}
+
+/* The columns that a lane loads at once: 16 bytes where strides and addresses allow it and there are enough for two
+ * lanes, otherwise one. */
+template <typename Element> int pack_for(const spmv_plan *plan, const struct plan_product *p)
+{
+    constexpr int PACK = sizeof(Element) < 16 ? 16 / (int)sizeof(Element) : 1;
+    const bool whole = plan->x_stride % PACK == 0 && plan->y_stride % PACK == 0 && (uintptr_t)p->x % 16 == 0 &&
+                       (uintptr_t)p->y % 16 == 0;
+    return whole && plan->vectors >= 2 * PACK ? PACK : 1;
+}
+
+/* Calls run(constant PACK, first column, columns): the columns in whole packs, then the others one by one. */
+template <typename Element, typename Run>
+spmv_status in_packs(const spmv_plan *plan, const struct plan_product *p, const Run &run)
+{
+    int packed = 0;
+    if constexpr (sizeof(Element) < 16) {
+        constexpr int PACK = 16 / (int)sizeof(Element);
+        if (pack_for<Element>(plan, p) == PACK) {
+            packed = plan->vectors / PACK * PACK;
+            const spmv_status st = run(std::integral_constant<int, PACK>(), 0, packed);
+            if (st != SPMV_OK)
+                return st;
+        }
+    }
+    return packed == plan->vectors ? SPMV_OK : run(std::integral_constant<int, 1>(), packed, plan->vectors - packed);
+}
+
+/* log2 of the lanes, at most a warp, whose packs cover the columns. */
+inline int lanes_log_for(int columns, int pack)
+{
+    int log = 0;
+    while (log < 5 && (int64_t)pack << log < columns)
+        log++;
+    return log;
+}
+
+#endif
