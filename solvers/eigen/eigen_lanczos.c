@@ -459,6 +459,8 @@ static spmv_status give_vectors(struct lanczos *l)
         order[j] = (struct ranked){fabs(l->values[j] - p->options.shift), j};
     qsort(order, (size_t)k, sizeof *order, by_rank);
     for (int j = 0; j < k; j++)
+        p->values[j] = l->values[order[j].at];
+    for (int j = 0; j < k; j++)
         for (int i = 0; i < k; i++)
             memcpy(gram + ((int64_t)i * k + j) * parts, y + ((int64_t)i * k + order[j].at) * parts,
                    (size_t)parts * sizeof *gram);
