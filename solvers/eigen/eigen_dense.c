@@ -77,31 +77,6 @@ done:
     return st;
 }
 
-/* How far a value is from the first one wanted. */
-static double rank_of(const struct eigen_problem *p, double value)
-{
-    switch (p->options.which) {
-    case SPMV_EIGEN_LARGEST:
-        return -value;
-    case SPMV_EIGEN_MAGNITUDE:
-        return -fabs(value);
-    case SPMV_EIGEN_NEAR:
-        return fabs(value - p->options.shift);
-    default:
-        return value;
-    }
-}
-
-struct ranked {
-    double rank;
-    int at;
-};
-static int by_rank(const void *a, const void *b)
-{
-    const struct ranked *const x = a, *const y = b;
-    return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : x->at - y->at;
-}
-
 /* b: n x n with b'M b = I. */
 static spmv_status take_mass(struct eigen_problem *p, struct small m, struct small b)
 {
@@ -127,7 +102,7 @@ static spmv_status run(struct eigen_problem *p)
     const int64_t bytes = (int64_t)n * n * p->parts * 8;
     const spmv_type part = type_part(p->type);
     double *at[4] = {NULL}, *values = NULL;
-    struct ranked *order = NULL;
+    struct eigen_ranked *order = NULL;
     void *host = NULL;
     for (int i = 0; i < 4; i++)
         TRY(host_alloc(p->ctx, bytes, "a dense matrix", (void **)&at[i]));
@@ -151,10 +126,10 @@ static spmv_status run(struct eigen_problem *p)
         vectors = c;
     }
     for (int i = 0; i < n; i++)
-        order[i] = (struct ranked){rank_of(p, values[i]), i};
+        order[i] = (struct eigen_ranked){eigen_rank(p, values[i]), i};
     for (int i = 0; i < n && p->singular_values; i++)
         values[i] = sqrt(fmax(0, values[i]));
-    qsort(order, (size_t)n, sizeof *order, by_rank);
+    qsort(order, (size_t)n, sizeof *order, eigen_by_rank);
     TRY(host_alloc(p->ctx, max_i64(1, p->n * p->pairs * (int64_t)spmv_type_size(p->type)), "vectors", &host));
     for (int j = 0; j < p->pairs; j++) {
         p->values[j] = values[order[j].at];

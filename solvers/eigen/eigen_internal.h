@@ -116,6 +116,14 @@ spmv_status eigen_true_residuals(struct eigen_problem *p, const struct eigen_vec
 spmv_status eigen_orthonormalise(struct eigen_problem *p, const struct eigen_vectors *v, struct eigen_block x,
                                  struct eigen_block mx);
 
+/* How far a value is from the first one wanted, and the order by it for qsort. */
+double eigen_rank(const struct eigen_problem *p, double value);
+struct eigen_ranked {
+    double rank;
+    int at;
+};
+int eigen_by_rank(const void *a, const void *b);
+
 /* Columns of the basis of lanczos, and of its blocks. */
 int eigen_lanczos_columns(int pairs, int width);
 int eigen_lanczos_width(const struct eigen_problem *p);

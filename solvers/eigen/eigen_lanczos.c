@@ -227,16 +227,6 @@ done:
     return st;
 }
 
-struct ranked {
-    double rank;
-    int at;
-};
-static int by_rank(const void *a, const void *b)
-{
-    const struct ranked *const x = a, *const y = b;
-    return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : x->at - y->at;
-}
-
 /* Ritz values and vectors (l->y, columns x columns, in l->order), and norms of residuals of O. */
 static spmv_status look(struct lanczos *l)
 {
@@ -245,7 +235,7 @@ static spmv_status look(struct lanczos *l)
     const int n = l->columns, w = l->width;
     const struct small t = matrix(l, l->work, n, n), y = matrix(l, l->y, n, n);
     const struct small last = small_part(y, n - w, 0, w, n), left = matrix(l, l->more, w, n);
-    struct ranked *ranked = NULL;
+    struct eigen_ranked *ranked = NULL;
     for (int i = 0; i < n; i++)
         memcpy(small_at(t, i, 0), t_at(l, i, 0), (size_t)(n * p->parts) * sizeof(double));
     small_make_hermitian(t);
@@ -258,13 +248,11 @@ static spmv_status look(struct lanczos *l)
             for (int k = 0; k < p->parts; k++)
                 square += small_at(left, i, j)[k] * small_at(left, i, j)[k];
         l->residuals[j] = sqrt(square);
-        const bool either = p->options.which == SPMV_EIGEN_NEAR || p->options.which == SPMV_EIGEN_MAGNITUDE;
-        ranked[j] = (struct ranked){p->options.which == SPMV_EIGEN_SMALLEST ? l->values[j]
-                                    : either                                ? -fabs(l->values[j])
-                                                                            : -l->values[j],
-                                    j};
+        /* near a shift, the operator's value of largest modulus is nearest */
+        ranked[j] = (struct eigen_ranked){
+            p->options.which == SPMV_EIGEN_NEAR ? -fabs(l->values[j]) : eigen_rank(p, l->values[j]), j};
     }
-    qsort(ranked, (size_t)n, sizeof *ranked, by_rank);
+    qsort(ranked, (size_t)n, sizeof *ranked, eigen_by_rank);
     for (int j = 0; j < n; j++)
         l->order[j] = ranked[j].at;
 done:
@@ -422,7 +410,8 @@ done:
     return st;
 }
 
-/* The best Ritz vectors to p->vectors; near a shift multiplied by O once more, and rotated to Ritz vectors of A. */
+/* The best Ritz vectors to p->vectors; where solves make O inexact rotated to Ritz vectors of A, near a shift after one more
+ * product by O. */
 static spmv_status give_vectors(struct lanczos *l)
 {
     spmv_status st = SPMV_OK;
@@ -434,11 +423,11 @@ static spmv_status give_vectors(struct lanczos *l)
     const int64_t bytes = p->n * k * (int64_t)spmv_type_size(p->type);
     TRY(restart(l, k));
     TRY(block_copy(&l->v, part(l, 0, k), p->vectors));
-    if (p->options.which != SPMV_EIGEN_NEAR || p->singular_values)
+    if (p->inverse == NULL)
         return st;
     struct eigen_block mx = p->vectors;
     TRY(context_alloc(p->ctx, bytes, &ax.at));
-    for (int first = 0; first < k; first += l->width) {
+    for (int first = 0; first < k && p->options.which == SPMV_EIGEN_NEAR; first += l->width) {
         const int count = (int)min_i64(l->width, k - first);
         TRY(operate(l, part(l, first, count), block_part(p->vectors, p->type, first, count)));
     }
@@ -453,11 +442,10 @@ static spmv_status give_vectors(struct lanczos *l)
     TRY(block_gram(&l->v, p->vectors, ax, NULL, gram, NULL));
     small_make_hermitian(small_of(parts, k, k, gram));
     TRY(small_eigen(p->ctx, small_of(parts, k, k, gram), l->values, 0, small_of(parts, k, k, y)));
-    /* in the order of distances from the shift */
-    struct ranked order[SPMV_EIGEN_MOST_PAIRS];
+    struct eigen_ranked order[SPMV_EIGEN_MOST_PAIRS];
     for (int j = 0; j < k; j++)
-        order[j] = (struct ranked){fabs(l->values[j] - p->options.shift), j};
-    qsort(order, (size_t)k, sizeof *order, by_rank);
+        order[j] = (struct eigen_ranked){eigen_rank(p, l->values[j]), j};
+    qsort(order, (size_t)k, sizeof *order, eigen_by_rank);
     for (int j = 0; j < k; j++)
         p->values[j] = l->values[order[j].at];
     for (int j = 0; j < k; j++)

@@ -323,3 +323,25 @@ done:
     host_free_all(gram, to);
     return st;
 }
+
+/* ------------------------------------------------------------- the order of values */
+
+double eigen_rank(const struct eigen_problem *p, double value)
+{
+    switch (p->options.which) {
+    case SPMV_EIGEN_LARGEST:
+        return -value;
+    case SPMV_EIGEN_MAGNITUDE:
+        return -fabs(value);
+    case SPMV_EIGEN_NEAR:
+        return fabs(value - p->options.shift);
+    default:
+        return value;
+    }
+}
+
+int eigen_by_rank(const void *a, const void *b)
+{
+    const struct eigen_ranked *const x = a, *const y = b;
+    return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : x->at - y->at;
+}
