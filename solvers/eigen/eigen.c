@@ -26,7 +26,7 @@ const char *spmv_eigen_name(int index)
 
 void spmv_eigen_options_init(spmv_eigen_options *options, size_t size)
 {
-    const spmv_eigen_options defaults = {.size = sizeof defaults, .pairs = 6, .symmetry_check = SPMV_SYMMETRY_SAMPLED};
+    const spmv_eigen_options defaults = {.size = sizeof defaults, .symmetry_check = SPMV_SYMMETRY_SAMPLED};
     result_write(options, size, &defaults, sizeof defaults);
 }
 
@@ -36,7 +36,7 @@ static spmv_status check_options(spmv_context *ctx, const char *call, const spmv
 {
     spmv_status st = plan_check_view(ctx, call, a, false);
     if (st == SPMV_OK)
-        st = OPTIONS_CHECK(ctx, call, {"pairs", o->pairs, 1, SPMV_EIGEN_MOST_PAIRS},
+        st = OPTIONS_CHECK(ctx, call, {"pairs", o->pairs, 0, SPMV_EIGEN_MOST_PAIRS},
                            {"which", o->which, SPMV_EIGEN_SMALLEST, SPMV_EIGEN_NEAR},
                            {"shift", o->shift, -INFINITY, INFINITY}, {"rtol", o->rtol, 0, 1},
                            {"max_iterations", (double)o->max_iterations, 0, INFINITY},
@@ -52,6 +52,14 @@ static spmv_status check_options(spmv_context *ctx, const char *call, const spmv
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no solvers in this type (%d, %s), only in f64, f32, c128, c64",
                             call, (int)o->type, spmv_type_name(o->type));
     return st;
+}
+
+/* The default number of pairs. */
+static void settle_pairs(spmv_eigen_options *o, int64_t most)
+{
+    enum { USUAL_PAIRS = 6 };
+    if (o->pairs == 0)
+        o->pairs = (int)min_i64(USUAL_PAIRS, most);
 }
 
 static spmv_status check_matrices(spmv_context *ctx, const char *call, const spmv_csr *a, const spmv_eigen_options *o)
@@ -295,21 +303,25 @@ done:
     return st;
 }
 
+static spmv_status take_lanczos(struct eigen_problem *p)
+{
+    p->ctx->error[0] = '\0';
+    p->solver = &eigen_lanczos;
+    p->precond = NULL;
+    snprintf(p->why_solver, sizeof p->why_solver, "the matrix is not positive definite");
+    snprintf(p->why_precond, sizeof p->why_precond, "%s", "");
+    return p->has_mass ? make_inverse(p) : SPMV_OK;
+}
+
 /* The preconditioner of lobpcg, the solver of lanczos. Under "auto", lanczos stands in where lobpcg has no preconditioner,
  * because a diagonal entry is not positive. */
 static spmv_status prepare(struct eigen_problem *p)
 {
     if (p->solver == &eigen_lobpcg) {
         const spmv_status st = eigen_make_precond(p);
-        const bool stands_in = choice_is_auto(p->options.solver) && choice_is_auto(p->options.precond) &&
-                               p->options.own_precond == NULL && eigen_fits_lanczos(p);
-        if (st == SPMV_OK || st == SPMV_CANCELLED || st == SPMV_ERROR_MEMORY || !stands_in)
-            return st;
-        p->ctx->error[0] = '\0';
-        p->solver = &eigen_lanczos;
-        p->precond = NULL;
-        snprintf(p->why_solver, sizeof p->why_solver,
-                 "lobpcg has no preconditioner for this matrix, which is not positive definite");
+        p->may_hand_over = choice_is_auto(p->options.solver) && choice_is_auto(p->options.precond) &&
+                           p->options.own_precond == NULL && eigen_fits_lanczos(p);
+        return st != SPMV_ERROR_NOT_POSITIVE || !p->may_hand_over ? st : take_lanczos(p);
     }
     if (p->solver == &eigen_lanczos && (p->has_mass || p->options.which == SPMV_EIGEN_NEAR))
         return make_inverse(p);
@@ -575,6 +587,7 @@ static spmv_status eigs(spmv_context *ctx, const spmv_csr *a, const spmv_eigen_o
     spmv_eigen_options_init(&p.options, sizeof p.options);
     TRY(options_take(ctx, "eigen", &p.options, sizeof p.options, options));
     TRY(check_options(ctx, p.call, a, &p.options));
+    settle_pairs(&p.options, a->rows);
     TRY(check_matrices(ctx, p.call, a, &p.options));
     TRY(begin(&p, a, vectors));
     TRY(name_solver(&p));
@@ -584,6 +597,10 @@ static spmv_status eigs(spmv_context *ctx, const spmv_csr *a, const spmv_eigen_o
     TRY(spmv_synchronize(ctx));
     p.setup_seconds = monotonic_seconds() - began;
     TRY(p.solver->run(&p));
+    if (p.hands_over) {
+        TRY(take_lanczos(&p));
+        TRY(p.solver->run(&p));
+    }
     TRY(finish(&p));
     if (values != NULL)
         memcpy(values, p.values, (size_t)p.pairs * sizeof *values);
@@ -675,6 +692,7 @@ static spmv_status svds(spmv_context *ctx, const spmv_csr *a, const spmv_eigen_o
     p.options.which = SPMV_EIGEN_LARGEST;
     TRY(options_take(ctx, "eigen", &p.options, sizeof p.options, options));
     TRY(check_options(ctx, p.call, a, &p.options));
+    settle_pairs(&p.options, p.n);
     TRY(check_singular(ctx, p.call, a, &p.options));
     p.options.which = SPMV_EIGEN_LARGEST;
     TRY(begin(&p, a, p.wide ? u : v));

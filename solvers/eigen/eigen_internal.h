@@ -54,7 +54,8 @@ struct eigen_problem {
     double rtol;
     void *weight; /* 1 / the diagonal of M, one real number a row; NULL: no mass */
 
-    /* lobpcg */
+    /* lobpcg. hands_over: A has a negative eigenvalue, and lanczos is to go on, since nothing was named */
+    bool may_hand_over, hands_over;
     spmv_preconditioner *precond; /* NULL: none */
     spmv_preconditioner *made;    /* to be destroyed */
 

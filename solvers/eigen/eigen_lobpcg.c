@@ -25,8 +25,9 @@
 
 #include "solvers/eigen/eigen_internal.h"
 
-/* LOOKS: iterations in which residuals must fall by a tenth. ROUNDS: passes that make W orthonormal. */
-enum { LOOKS = 60, ROUNDS = 3, WIDTHS = 4 /* active columns are a multiple of it */ };
+/* LOOKS: iterations in which residuals must fall by a tenth. ROUNDS: passes that make W orthonormal. WIDTHS: active columns
+ * are a multiple of it. INDEFINITE: after so many iterations, a negative value ends what was chosen for a positive A. */
+enum { LOOKS = 150, ROUNDS = 3, WIDTHS = 4, INDEFINITE = 3 };
 
 struct lobpcg {
     struct eigen_problem *p;
@@ -415,6 +416,10 @@ static spmv_status iterate(struct lobpcg *l)
             refused++;
             TRY(measure(l, &worst));
         }
+        if (p->may_hand_over && p->iterations == INDEFINITE && l->theta[0] < -1e-3 * p->a.norm) {
+            p->hands_over = true;
+            return st;
+        }
         if (worst < 0.9 * best) {
             best = worst;
             since = 0;
@@ -481,7 +486,8 @@ static spmv_status run(struct eigen_problem *p)
     TRY(open(&l));
     TRY(start(&l));
     TRY(iterate(&l));
-    TRY(block_copy(&l.v, part(&l, l.s, 0, p->pairs), p->vectors));
+    if (!p->hands_over)
+        TRY(block_copy(&l.v, part(&l, l.s, 0, p->pairs), p->vectors));
 done:
     eigen_preconditioning_close(p, &l.t);
     eigen_vectors_close(&l.v);

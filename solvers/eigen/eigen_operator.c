@@ -146,6 +146,29 @@ static spmv_status make(struct eigen_problem *p, const char *name, const spmv_cs
     return st != SPMV_OK ? st : spmv_preconditioner_create(p->ctx, name, a, &o, &p->made);
 }
 
+/* What cg would take, if that is amg or a complete factor; else amg, which takes all vectors at once, if it can be made. A
+ * diagonal entry that is not positive: SPMV_ERROR_NOT_POSITIVE if lanczos can stand in, else none. */
+static spmv_status make_auto(struct eigen_problem *p, const spmv_csr *a)
+{
+    spmv_status st = make(p, "auto", a);
+    spmv_preconditioner *const first = p->made;
+    if (st != SPMV_OK || strcmp(precond_name(first), "amg") == 0 || strcmp(precond_name(first), "cholesky") == 0)
+        return st;
+    p->made = NULL;
+    st = make(p, "amg", a);
+    if (st == SPMV_OK || st == SPMV_CANCELLED) {
+        spmv_preconditioner_destroy(first);
+        return st;
+    }
+    if (st != SPMV_ERROR_NOT_POSITIVE) {
+        p->ctx->error[0] = '\0';
+        p->made = first;
+        return SPMV_OK;
+    }
+    spmv_preconditioner_destroy(first);
+    return choice_is_auto(p->options.solver) ? st : make(p, "none", a);
+}
+
 spmv_status eigen_make_precond(struct eigen_problem *p)
 {
     spmv_status st = SPMV_OK;
@@ -168,14 +191,7 @@ spmv_status eigen_make_precond(struct eigen_problem *p)
         a = &e.a;
     }
     if (choice_is_auto(name)) {
-        st = make(p, "amg", a);
-        if (st == SPMV_ERROR_NOT_POSITIVE && choice_is_auto(p->options.solver))
-            goto done; /* lanczos stands in */
-        if (st != SPMV_OK && st != SPMV_CANCELLED) {
-            const bool positive = st != SPMV_ERROR_NOT_POSITIVE;
-            p->ctx->error[0] = '\0';
-            st = make(p, positive ? "auto" : "none", a);
-        }
+        st = make_auto(p, a);
     } else if (precond_is_unsymmetric(name)) {
         st = context_fail(p->ctx, SPMV_ERROR_UNSUPPORTED,
                           "%s: preconditioner %s is not symmetric: take amg, ic0, fsai or jacobi", p->call, name);
@@ -187,8 +203,7 @@ spmv_status eigen_make_precond(struct eigen_problem *p)
     p->precond = p->made;
     TRY(spmv_preconditioner_describe(p->precond, &info, sizeof info));
     snprintf(p->why_precond, sizeof p->why_precond, "%s",
-             choice_is_auto(name) && strcmp(info.name, "amg") == 0 ? "errors of the smallest eigenvectors are smooth"
-                                                                   : info.why);
+             choice_is_auto(name) && strcmp(info.name, "amg") == 0 ? "the smallest eigenvectors are smooth" : info.why);
 done:
     equivalent_free(&e);
     return st;

@@ -471,7 +471,7 @@ static void failures(void **state)
     refuse(state, SPMV_ERROR_NOT_SQUARE, built_view(&flat), &o, "spmv_svds");
     o.pairs = 257;
     refuse(state, SPMV_ERROR_ARGUMENT, a, &o, "pairs");
-    o.pairs = 0;
+    o.pairs = -1;
     refuse(state, SPMV_ERROR_ARGUMENT, a, &o, "pairs");
     o = options_for(4, SPMV_EIGEN_SMALLEST, NULL);
     o.precond = "ilu0";
