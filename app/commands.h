@@ -22,6 +22,8 @@ const struct command *command_at(int index);
 spmv_status run_product(const struct options *o, const char *const *arguments, int count);
 spmv_status run_spgemm(const struct options *o, const char *const *arguments, int count);
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
+spmv_status run_eigs(const struct options *o, const char *const *arguments, int count);
+spmv_status run_svds(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
 spmv_status run_gen(const struct options *o, const char *const *arguments, int count);

@@ -28,6 +28,8 @@ static const struct command commands[] = {
     {"spgemm", "A B", "C = A B for sparse matrices; with --triple R A P: C = R (A P)", IN_SPGEMM, 2, 3, run_spgemm},
     {"solve", "A [b]", "solve A x = b, by least squares if A is not square (default b: A times fixed random numbers)",
      IN_SOLVE, 1, 2, run_solve},
+    {"eigs", "A", "eigenvalues of a symmetric matrix, in the order of --which, one per line", IN_EIGS, 1, 1, run_eigs},
+    {"svds", "A", "largest singular values, one per line", IN_SVDS, 1, 1, run_svds},
     {"bench", "[A...]", "measure products and primitives, and other libraries", IN_BENCH, 0, INT_MAX, run_bench},
     {"info", "A", "properties of the matrix, and the method chosen for it", IN_INFO, 1, 1, run_info},
     {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", IN_EXPLAIN, 0,

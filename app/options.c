@@ -71,7 +71,7 @@ static const struct choice scalings[] = {
 
 static const struct choice layouts[] = {{"rows", SPMV_LAYOUT_ROWS}, {"columns", SPMV_LAYOUT_COLUMNS}, {0}};
 
-/* An option. Its number is its index in the table, and its bit in options.given. */
+/* An option. Its number is its index in the table, and its place in options.given. */
 struct row {
     const char *name;
     const char *also;     /* another name, accepted but not listed in the help; NULL: none */
@@ -91,7 +91,7 @@ struct row {
     struct {
         unsigned commands;
         const char *help;
-    } special[4]; /* other meanings in these commands */
+    } special[5]; /* other meanings in these commands */
 };
 
 /* The offset of a member; fails to compile if the member does not have the type. */
@@ -113,9 +113,11 @@ struct row {
 
 static const struct row rows[] = {
     {"output", .letter = 'o', .argument = "FILE", WRITTEN_FILE(output),
-     .commands = IN_PRODUCT | IN_SOLVE | IN_GEN | IN_SPY | IN_SPGEMM | IN_CONVERT,
+     .commands = IN_PRODUCT | IN_SOLVE | IN_SPECTRUM | IN_GEN | IN_SPY | IN_SPGEMM | IN_CONVERT,
      .help = "write the answer there (default: standard output)",
-     .special = {{IN_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
+     .special = {{IN_EIGS, "write the eigenvectors there, side by side (default: nowhere)"},
+                 {IN_SVDS, "write the right singular vectors there, side by side (default: nowhere)"},
+                 {IN_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
                  {IN_CONVERT, "the output B, in place of the second argument (default: B)"}}},
     {"alpha", .argument = "NUMBER", NUMBER(alpha), .commands = IN_PRODUCT, .standard = "1", .help = "factor of A x"},
     {"beta", .argument = "NUMBER", NUMBER(beta), .commands = IN_PRODUCT, .standard = "0",
@@ -126,10 +128,17 @@ static const struct row rows[] = {
      .help = "compute R (A P) of three matrices R A P (default: A B of two)"},
     {"x0", .argument = "FILE", READ_FILE(x0), .commands = IN_SOLVE,
      .help = "the vector to start from (default: zeros)"},
-    {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .commands = IN_SOLVE,
+    {"pairs", .letter = 'k', .argument = "K", COUNT(pairs, 1, SPMV_EIGEN_MOST_PAIRS), .commands = IN_SPECTRUM,
+     .standard = "6", .help = "how many pairs"},
+    {"which", .argument = "NAME", TEXT(which), .commands = IN_EIGS, .standard = "smallest",
+     .help = "the eigenvalues: smallest, largest, magnitude (of largest modulus), or near:S, those nearest to S"},
+    {"mass", .argument = "M", READ_FILE(mass), .commands = IN_EIGS,
+     .help = "solve A x = lambda M x, with the symmetric positive definite matrix M, a file or SPEC (default: none)"},
+    {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .commands = IN_SOLVE | IN_SPECTRUM,
      .help =
          "stop at ||b - A x|| <= rtol ||b||; least squares: relative error of A and b (default: 1e-8; with --type f32 "
-         "1e-4)"},
+         "1e-4)",
+     .special = {{IN_SPECTRUM, "stop at residuals of rtol times the value (default: 1e-8; with --type f32 1e-4)"}}},
     {"atol", .argument = "NUMBER", TOLERANCE(atol), .commands = IN_SOLVE, .standard = "0",
      .help = "also stop at ||b - A x|| <= atol"},
     {"damp", .argument = "NUMBER", TOLERANCE(damp), .commands = IN_SOLVE, .standard = "0",
@@ -142,26 +151,37 @@ static const struct row rows[] = {
     {"condition", FLAG(condition), .commands = IN_INFO,
      .help =
          "estimate the extreme singular values, the condition number, and what accuracy of x it allows (default: not)"},
-    {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .commands = IN_SOLVE | IN_BENCH,
+    {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX),
+     .commands = IN_SOLVE | IN_BENCH | IN_SPECTRUM,
      .help =
          "iteration limit (default: 10 times the rows, least squares the smaller size of A, at least 100; bench of a "
-         "solver: 3000)"},
-    {"max-seconds", .argument = "SECONDS", TOLERANCE(max_seconds), .commands = IN_SOLVE,
+         "solver: 3000)",
+     .special = {{IN_SPECTRUM, "limit of iterations, of lanczos of restarts (default: 1000)"}}},
+    {"max-seconds", .argument = "SECONDS", TOLERANCE(max_seconds), .commands = IN_SOLVE | IN_SPECTRUM,
      .help = "end the solve after so many seconds since the start of the program, write the x reached, and exit with "
-             "code 10 (default: no limit)"},
-    {"history", .argument = "FILE", WRITTEN_FILE(history), .commands = IN_SOLVE,
-     .help = "write the residual of each iteration there, as CSV (default: nowhere)"},
-    {"plot", .argument = "FILE", WRITTEN_FILE(plot), .commands = IN_SOLVE,
+             "code 10 (default: no limit)",
+     .special = {{IN_SPECTRUM,
+                  "end after so many seconds since the start of the program, write the pairs reached, and exit "
+                  "with code 10 (default: no limit)"}}},
+    {"history", .argument = "FILE", WRITTEN_FILE(history), .commands = IN_SOLVE | IN_SPECTRUM,
+     .help = "write the residual of each iteration there, as CSV (default: nowhere)",
+     .special = {{IN_SPECTRUM,
+                  "write the value and the residual of each pair in each iteration there, as CSV (default: "
+                  "nowhere)"}}},
+    {"plot", .argument = "FILE", WRITTEN_FILE(plot), .commands = IN_SOLVE | IN_SPECTRUM,
      .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
-    {"solver", .argument = "NAME", TEXT(solver), .commands = IN_SOLVE, .standard = "auto",
-     .help = "the solver, one of those below; auto: chosen from the matrix, and another one if that fails"},
+    {"solver", .argument = "NAME", TEXT(solver), .commands = IN_SOLVE | IN_SPECTRUM, .standard = "auto",
+     .help = "the solver, one of those below; auto: chosen from the matrix, and another one if that fails",
+     .special = {{IN_EIGS, "lobpcg (the smallest), lanczos, dense (small matrices); auto: chosen from the matrix"},
+                 {IN_SVDS, "lanczos, dense (small matrices); auto: chosen from the matrix"}}},
     {"restart", .argument = "N", COUNT(restart, 1, 200), .commands = IN_SOLVE | IN_BENCH,
      .help = "gmres: iterations between restarts (default: 50)"},
-    {"precond", .also = "preconditioner", .argument = "NAME", TEXT(precond), .commands = IN_SOLVE | IN_BENCH,
+    {"precond", .also = "preconditioner", .argument = "NAME", TEXT(precond), .commands = IN_SOLVE | IN_BENCH | IN_EIGS,
      .standard = "auto",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
              "bench of a solver: names separated by commas, to measure whole solutions, else iterations; with --rung "
-             "the default is none"},
+             "the default is none",
+     .special = {{IN_EIGS, "lobpcg: the preconditioner, one of those below; auto: amg, where that can be made"}}},
     {"near-null", .argument = "FILE", READ_FILE(near_null), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
@@ -226,7 +246,8 @@ static const struct row rows[] = {
      .help = "compact, gather: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
              "nonzero (default: nonzero; gather: all)"},
     {"backend", .argument = "auto|cuda|omp|ref", CHOICE(spmv_backend, backend, backends),
-     .commands = IN_PLAN | IN_SPGEMM, .standard = "auto", .help = "where to compute; auto: a usable GPU, else OpenMP",
+     .commands = IN_PLAN | IN_SPECTRUM | IN_SPGEMM, .standard = "auto",
+     .help = "where to compute; auto: a usable GPU, else OpenMP",
      .special = {{IN_SOLVE, "where to compute; auto: a usable GPU if the estimated work on the CPU takes longer than "
                             "the start of CUDA, else OpenMP"}}},
     {"method", .argument = "NAME", TEXT(method), .commands = IN_PLAN | IN_SPGEMM, .standard = "auto",
@@ -241,7 +262,7 @@ static const struct row rows[] = {
      .help = "how the plan may compress the matrix: columns: shorter column indices; values: also a table of few "
              "distinct values; auto: values for conjugate gradients on a GPU, else columns; the result is the same"},
     {"type", .argument = "f64|f32|c128|c64|bf16|f16|mixed", .kind = KIND_TYPE, .member = MEMBER(spmv_type, type),
-     .other = MEMBER(bool, mixed), .commands = IN_PLAN | IN_EXPLAIN | IN_GEN | IN_CONVERT | IN_SPGEMM,
+     .other = MEMBER(bool, mixed), .commands = IN_PLAN | IN_SPECTRUM | IN_EXPLAIN | IN_GEN | IN_CONVERT | IN_SPGEMM,
      .standard = "f64",
      .help = "type of the matrix, the vectors and the sums; bf16, f16: with sums in f32; mixed: an f32 matrix, the "
              "others f64; a file with complex values is c128 unless c64 is given",
@@ -249,7 +270,7 @@ static const struct row rows[] = {
                             "measured in f64 and f32 each"},
                  {IN_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
                  {IN_EXPLAIN, "type of the values: f64 or f32"},
-                 {IN_GEN | IN_CONVERT | IN_SPGEMM, "type of the values: f64, f32, c128 or c64"}}},
+                 {IN_GEN | IN_CONVERT | IN_SPGEMM | IN_SPECTRUM, "type of the values: f64, f32, c128 or c64"}}},
     {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .commands = IN_RESULT & ~IN_EXPLAIN,
      .of_rank = true, .help = "maximum number of OpenMP threads (default: OpenMP's)"},
     {"ranks", .argument = "N", COUNT(ranks, 1, SPMV_GROUP_MAX_THREADS), .commands = IN_PRODUCT | IN_SOLVE | IN_BENCH,
@@ -263,11 +284,14 @@ static const struct row rows[] = {
      .help =
          "how ranks on GPUs exchange data: peer: kernels write to the memory of other GPUs; nccl: NVIDIA's library; "
          "host: copies through the host; the same bits with each"},
-    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .commands = IN_PLAN | IN_DOCTOR | IN_SPGEMM, .of_rank = true,
-     .help = "GPU, counted from 0 (default: CUDA's current one)"},
+    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .commands = IN_PLAN | IN_SPECTRUM | IN_DOCTOR | IN_SPGEMM,
+     .of_rank = true, .help = "GPU, counted from 0 (default: CUDA's current one)"},
     {"verify", .argument = "[=off|bound|bitwise]", CHOICE(enum verify_mode, verify, verify_modes),
-     .commands = IN_PRODUCT | IN_SOLVE, .standard = "bound",
-     .help = "check the result: bound against another backend; bitwise also repeats it and compares bits"},
+     .commands = IN_PRODUCT | IN_SOLVE | IN_SPECTRUM, .standard = "bound",
+     .help = "check the result: bound against another backend; bitwise also repeats it and compares bits",
+     .special = {{IN_SPECTRUM,
+                  "check the result: bound: residuals, summed again from the vectors; bitwise also repeats it and "
+                  "compares bits"}}},
     {"cache", FLAG(cache), .commands = IN_READ,
      .help = "store matrices from files in binary form in the user's cache folder, and read them from there (default: "
              "if the variable SPMV_CACHE is set)"},
@@ -277,7 +301,7 @@ static const struct row rows[] = {
              "K, M, G or T (default: what the system has free and allows)"},
     {"json", .argument = "[=FILE]", FILE_BEHIND(json, json_path), .commands = IN_RESULT,
      .help = "one JSON object to FILE, else to standard output instead of the answer (default: no JSON)"},
-    {"format", .argument = "FORMAT", TEXT(format), .commands = IN_PRODUCT | IN_SOLVE,
+    {"format", .argument = "FORMAT", TEXT(format), .commands = IN_PRODUCT | IN_SOLVE | IN_SPECTRUM,
      .help = "format of the vector's numbers, such as %.6g (default: the fewest digits that keep all bits)"},
     {"quiet", .letter = 'q', FLAG(quiet), .commands = IN_SHARED, .of_rank = true,
      .help = "only errors on standard error (default: a summary)"},
@@ -288,7 +312,7 @@ static const struct row rows[] = {
 };
 enum { OPTIONS = sizeof rows / sizeof rows[0] };
 NAMES_HOLD(OPTIONS);
-_Static_assert(OPTIONS <= 64, "options.given has a bit for each option");
+_Static_assert((int)OPTIONS <= (int)OPTIONS_MOST, "options.given has a place for each option");
 
 static const char *help_of(const struct row *row, enum option_commands commands)
 {
@@ -706,7 +730,7 @@ static void read_options(int argc, char **argv, struct options *o)
             set_option(o, row, value);
             if (!row->of_rank)
                 job = add_to_job(job, row->name, value);
-            o->given |= (uint64_t)1 << (row - rows);
+            o->given[row - rows] = true;
         }
     }
     while (optind < argc)
@@ -760,19 +784,19 @@ static spmv_status join_command_line(int argc, char **argv, struct options *o)
 
 /* ---------------------------------------------------------------- old spellings, until 0.11 */
 
-static uint64_t bit_of(const char *name)
+static int place_of(const char *name)
 {
     int i = 0;
     while (strcmp(rows[i].name, name) != 0)
         i++;
-    return (uint64_t)1 << i;
+    return i;
 }
 
 /* --method took rungs too: RUNG, and RUNG:METHOD of solve and bench. length: of the rung. */
 static void method_to_rung(struct options *o, size_t length)
 {
     const char *const method = o->method;
-    o->given |= bit_of("rung");
+    o->given[place_of("rung")] = true;
     o->rung = method;
     o->method = "auto";
     if (method[length] == ':') {
@@ -780,7 +804,7 @@ static void method_to_rung(struct options *o, size_t length)
         o->rung = o->old_rung;
         o->method = method + length + 1;
     } else {
-        o->given &= ~bit_of("method");
+        o->given[place_of("method")] = false;
     }
 }
 
@@ -873,7 +897,7 @@ static spmv_status check_factors(const struct options *o)
 static spmv_status check_given(const struct options *o, enum option_commands commands, const char *command)
 {
     for (int i = 0; i < OPTIONS; i++)
-        if ((o->given >> i & 1) != 0 && (rows[i].commands & commands) == 0) {
+        if (o->given[i] && (rows[i].commands & commands) == 0) {
             char takers[160];
             list_takers(rows[i].commands, takers, sizeof takers);
             complain("option --%s is not for %s; %s", rows[i].name, command, takers);
@@ -917,7 +941,7 @@ static spmv_status check_preconditioner_options(const struct options *o)
     char of[64], list[64];
     for (int i = 0; i < OPTIONS; i++) {
         const bool of_null = o->null_space != NULL && strcmp(rows[i].name, "block") == 0;
-        if (rows[i].of == NULL || (o->given >> i & 1) == 0 || of_null)
+        if (rows[i].of == NULL || !o->given[i] || of_null)
             continue;
         these.count = 0;
         snprintf(of, sizeof of, "%s", rows[i].of);
@@ -1044,7 +1068,7 @@ bool option_given(const struct options *o, const char *name)
 {
     for (int i = 0; i < OPTIONS; i++)
         if (strcmp(rows[i].name, name) == 0)
-            return (o->given >> i & 1) != 0;
+            return o->given[i];
     return false;
 }
 

@@ -4,6 +4,7 @@
 #ifndef APP_OPTIONS_H
 #define APP_OPTIONS_H
 
+#include <spmv/eigen.h>
 #include <spmv/least_squares.h>
 #include <spmv/plan.h>
 #include <stdbool.h>
@@ -24,12 +25,16 @@ enum option_commands {
     IN_SPY = 128,
     IN_DOCTOR = 256,
     IN_SPGEMM = 512,
-    IN_HELP = 1024,              /* the last */
+    IN_EIGS = 1024,
+    IN_SVDS = 2048,
+    IN_HELP = 4096,              /* the last */
     IN_SHARED = 2 * IN_HELP - 1, /* every command */
     /* commands that make a plan */
     IN_PLAN = IN_PRODUCT | IN_SOLVE | IN_BENCH | IN_INFO,
+    /* commands that find eigenvalues or singular values */
+    IN_SPECTRUM = IN_EIGS | IN_SVDS,
     /* commands that read matrices from files */
-    IN_READ = IN_PLAN | IN_EXPLAIN | IN_CONVERT | IN_SPY | IN_SPGEMM,
+    IN_READ = IN_PLAN | IN_SPECTRUM | IN_EXPLAIN | IN_CONVERT | IN_SPY | IN_SPGEMM,
     IN_RESULT = IN_SHARED & ~IN_HELP /* commands that have a result */
 };
 
@@ -41,6 +46,8 @@ enum { COUNTS_MOST = 8 };
 struct counts {
     int at[COUNTS_MOST], count, most;
 };
+
+enum { OPTIONS_MOST = 96 };
 
 struct options {
     spmv_backend backend;
@@ -70,6 +77,8 @@ struct options {
     bool inner;
     double rtol, atol;
     double damp, conlim;
+    const char *which, *mass; /* of eigs; mass NULL: not given */
+    int pairs;                /* of eigs and svds */
     bool condition;                 /* --condition */
     int scaling;                    /* a spmv_column_scaling */
     double max_seconds;             /* 0: no limit */
@@ -92,7 +101,7 @@ struct options {
     int count;
     char *command_line; /* quoted for the shell; options_free */
     char *job_line;     /* the same words without those that ranks may have differently; options_free */
-    uint64_t given;     /* bit i: option i of the table was given */
+    bool given[OPTIONS_MOST]; /* option i of the table was given */
     /* the argument after a --json or --csv without a value; NULL: none */
     const char *spaced_option, *spaced_word;
     char old_rung[32]; /* the rung of an old spelling, see take_old_names */
@@ -121,7 +130,7 @@ enum file_role { FILE_NONE, FILE_READ, FILE_WRITTEN };
 
 /* The paths given with options that read files (or SPECs), or with those that write them, in the
  * order of the table of options; returns how many. paths has room for OPTION_FILES_MOST. */
-enum { OPTION_FILES_MOST = 64 };
+enum { OPTION_FILES_MOST = OPTIONS_MOST };
 int options_files(const struct options *o, enum file_role role, const char **paths);
 
 /* Reads an integer: digits, or a real number such as 1e8 whose value is an integer of at most 2^53.

@@ -26,6 +26,7 @@
 #include "solvers/accuracy/backward_error.h"
 #include "solvers/amg/amg_internal.h"
 #include "solvers/cg/cg_internal.h"
+#include "solvers/eigen/eigen_passes.h"
 #include "solvers/krylov/krylov_columns.h"
 #include "solvers/krylov/krylov_loop.h"
 #include "solvers/krylov/krylov_symmetry.h"

@@ -9,6 +9,7 @@
  *   spgemm.h          C = A B: products of sparse matrices
  *   sddmm.h           Y = P o (A B'): sampled products, and the softmax of rows
  *   solvers.h         A x = b by conjugate gradients
+ *   eigen.h           eigenvalues of symmetric matrices by LOBPCG and Lanczos, singular values
  *   least_squares.h   min ||A x - b|| by LSMR, LSQR and CGLS
  *   preconditioner.h  preconditioners for conjugate gradients
  *   group.h           products and solves on several ranks
@@ -27,6 +28,7 @@
 #include <spmv/context.h>
 #include <spmv/group.h>
 #include <spmv/io.h>
+#include <spmv/eigen.h>
 #include <spmv/least_squares.h>
 #include <spmv/matrix.h>
 #include <spmv/operators.h>

@@ -361,10 +361,83 @@ static PyObject *least_squares(PyObject *module, PyObject *arguments)
     return answer;
 }
 
+/* ------------------------------------------------------------------ eigenvalues and singular values */
+
+static int watch_pairs(int64_t iteration, int pairs, const double *values, const double *residuals, void *user)
+{
+    const struct watch *w = user;
+    (void)values;
+    if (w->on_residual != NULL) {
+        double worst = 0;
+        for (int j = 0; j < pairs; j++)
+            worst = residuals[j] > worst ? residuals[j] : worst;
+        if (tell(w->on_residual, "Ld", iteration, worst, NULL))
+            return 1;
+    }
+    return context_interrupted(w->c);
+}
+
+static PyObject *pair_row(const void *results, int v)
+{
+    const spmv_eigen_result *r = (const spmv_eigen_result *)results + v;
+    return Py_BuildValue("{s:s,s:d,s:d,s:d,s:d,s:d,s:L,s:L,s:i,s:s,s:s,s:s,s:s,s:s,s:d,s:d}", "status",
+                         spmv_status_name(r->status), "value", r->value, "residual", r->residual, "tolerance",
+                         r->tolerance, "error_bound", r->error_bound, "separated_bound", r->separated_bound,
+                         "iterations", (long long)r->iterations, "products", (long long)r->products, "block", r->block,
+                         "solver", r->solver, "precond", r->precond, "why_solver", r->why_solver, "why_precond",
+                         r->why_precond, "why_stop", r->why_stop, "setup_seconds", r->setup_seconds, "solve_seconds",
+                         r->solve_seconds);
+}
+
+/* singular: spmv_svds, with u and vectors; else spmv_eigs, with mass or None. */
+static PyObject *eigs(PyObject *module, PyObject *arguments)
+{
+    context *c = NULL;
+    spmv_csr a, mass;
+    spmv_eigen_options o;
+    int type, singular;
+    long long max_iterations;
+    unsigned long long start, u, vectors;
+    PyObject *of_mass = NULL, *residual = NULL;
+    call_state state;
+    (void)module;
+    spmv_eigen_options_init(&o, sizeof o);
+    if (!PyArg_ParseTuple(arguments, "O&O&OzziiiddLiKKKiO", to_context, &c, to_csr, &a, &of_mass, &o.solver, &o.precond,
+                          &type, &o.pairs, &o.which, &o.shift, &o.rtol, &max_iterations, &o.starts, &start, &vectors,
+                          &u, &singular, &residual))
+        return NULL;
+    if (of_mass != Py_None && !to_csr(of_mass, &mass))
+        return NULL;
+    struct watch watch = {c, NULL, or_null(residual)};
+    o.type = (spmv_type)type;
+    o.mass = of_mass != Py_None ? &mass : NULL;
+    o.max_iterations = max_iterations;
+    o.start = address(start);
+    o.on_iteration = watch_pairs;
+    o.user = &watch;
+    spmv_eigen_result *results = PyMem_Calloc((size_t)o.pairs, sizeof *results);
+    if (results == NULL)
+        return PyErr_NoMemory();
+    PyObject *answer = NULL;
+    if (context_begin(c, true, &state)) {
+        const spmv_status st =
+            singular ? spmv_svds(c->ctx, &a, &o, NULL, address(u), address(vectors), results, sizeof *results)
+                     : spmv_eigs(c->ctx, &a, &o, NULL, address(vectors), results, sizeof *results);
+        /* a matrix that is not positive definite is no result here */
+        if (st == SPMV_ERROR_NOT_POSITIVE)
+            context_end(c, state, st);
+        else
+            answer = end_solve(c, state, st, o.pairs, pair_row, results);
+    }
+    PyMem_Free(results);
+    return answer;
+}
+
 PyMethodDef solve_methods[] = {{"precond_wrap", precond_wrap, METH_VARARGS, NULL},
                                {"solver", solver_new, METH_VARARGS, NULL},
                                {"solver_solve", solver_solve, METH_VARARGS, NULL},
                                {"solver_update", solver_update, METH_VARARGS, NULL},
                                {"cg", cg, METH_VARARGS, NULL},
                                {"least_squares", least_squares, METH_VARARGS, NULL},
+                               {"eigs", eigs, METH_VARARGS, NULL},
                                {NULL, NULL, 0, NULL}};

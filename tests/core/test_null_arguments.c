@@ -201,6 +201,8 @@ CALL(preconditioner_update_values, arg(0, renewed), arg(1, x))
 CALL(preconditioner_describe, arg(0, jacobi), arg(1, host), sizeof(size_t))
 CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
 CALL(estimate_singular_values, C, arg(1, &csr), 0.1, 0, arg(2, host), sizeof(size_t))
+CALL(eigs, C, arg(1, &csr), arg(2, NULL), arg(3, NULL), arg(4, NULL), arg(5, NULL), 0)
+CALL(svds, C, arg(1, &csr), arg(2, NULL), arg(3, NULL), arg(4, NULL), arg(5, NULL), arg(6, NULL), 0)
 CALL(least_squares_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(least_squares_solve, arg(0, fit), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
@@ -353,6 +355,8 @@ static const struct function functions[] = {
     ROW(preconditioner_describe, 2, 0),
     ROW(cg, 3, 2),
     ROW(estimate_singular_values, 3, 0),
+    ROW(eigs, 2, 4),
+    ROW(svds, 2, 5),
     ROW(least_squares_create, 3, 1),
     ROW(least_squares_solve, 3, 1),
     ROW(solver_create, 3, 1),
@@ -532,6 +536,7 @@ static void check_options(void)
     spmv_cg_options_init(NULL, sizeof(spmv_cg_options));
     spmv_solver_options_init(NULL, sizeof(spmv_solver_options));
     spmv_least_squares_options_init(NULL, sizeof(spmv_least_squares_options));
+    spmv_eigen_options_init(NULL, sizeof(spmv_eigen_options));
     spmv_group_matrix_options_init(NULL, sizeof(spmv_group_matrix_options));
     spmv_group_run_options_init(NULL, sizeof(spmv_group_run_options));
 }
@@ -692,6 +697,7 @@ static void check_names(void)
                                      spmv_preconditioner_name(w),
                                      spmv_solver_name(w),
                                      spmv_least_squares_name(w),
+                                     spmv_eigen_name(w),
                                      spmv_spec_form(w, NULL)};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             assert_null(names[k]);
@@ -718,6 +724,7 @@ static const struct {
     {"spmv_cg_options_init", 1, check_options},
     {"spmv_solver_options_init", 1, check_options},
     {"spmv_least_squares_options_init", 1, check_options},
+    {"spmv_eigen_options_init", 1, check_options},
     {"spmv_group_matrix_options_init", 1, check_options},
     {"spmv_group_run_options_init", 1, check_options},
     {"spmv_group_create_threads", 3, check_groups},
@@ -777,6 +784,7 @@ static const struct {
     {"spmv_preconditioner_name", 0, check_names},
     {"spmv_solver_name", 0, check_names},
     {"spmv_least_squares_name", 0, check_names},
+    {"spmv_eigen_name", 0, check_names},
     {"spmv_compact_rung_name", 0, check_names},
     {"spmv_reduce_rung_name", 0, check_names},
     {"spmv_scan_rung_name", 0, check_names},
@@ -920,6 +928,17 @@ static void enumerations(void **state)
         solving.symmetry_check = SPMV_SYMMETRY_TRUST;
         solving.type = (spmv_type)w;
         REFUSED(spmv_solve(ctx, &csr, x, y, &solving, NULL, 0));
+        spmv_eigen_options pairs;
+        spmv_eigen_options_init(&pairs, sizeof pairs);
+        pairs.pairs = 1;
+        pairs.which = w;
+        REFUSED(spmv_eigs(ctx, &csr, &pairs, NULL, NULL, NULL, 0));
+        pairs.which = SPMV_EIGEN_SMALLEST;
+        pairs.symmetry_check = w;
+        REFUSED(spmv_eigs(ctx, &csr, &pairs, NULL, NULL, NULL, 0));
+        pairs.symmetry_check = SPMV_SYMMETRY_TRUST;
+        pairs.type = (spmv_type)w;
+        REFUSED(spmv_eigs(ctx, &csr, &pairs, NULL, NULL, NULL, 0));
         spmv_least_squares_options fitting;
         spmv_least_squares_options_init(&fitting, sizeof fitting);
         fitting.scaling = w;

@@ -15,6 +15,7 @@ Nothing is copied where memory and types agree, and results are arrays of the sa
 
 from . import _library  # noqa: F401  the first to load the library
 from ._context import Context, cuda_built
+from ._eigen import EigenError, eigsh, svds
 from ._files import generate, read, write
 from ._group import Group, GroupMatrix, GroupSolver
 from ._least_squares import LeastSquaresResult, least_squares, lsmr, lsqr
@@ -44,6 +45,7 @@ from ._version import __version__
 __all__ = [
     "CSR",
     "Context",
+    "EigenError",
     "Group",
     "GroupMatrix",
     "GroupSolver",
@@ -61,6 +63,7 @@ __all__ = [
     "compact",
     "cuda_built",
     "dot",
+    "eigsh",
     "expand",
     "gather",
     "generate",
@@ -81,5 +84,6 @@ __all__ = [
     "sort",
     "spgemm",
     "spgemm_triple",
+    "svds",
     "write",
 ]

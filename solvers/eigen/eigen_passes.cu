@@ -1,0 +1,275 @@
+/* Passes over blocks of vectors for eigenvalue problems on CUDA (eigen_passes.h).
+ *
+ * gram:     a block has a stripe of the rows and GRAM_P x GRAM_Q of the sums, a thread 4 x 4 of them in registers. Rows pass
+ *           through shared memory as f64. Another kernel adds the stripes in their order. X and Y are read from memory about
+ *           once: the blocks of a stripe run side by side.
+ * combine:  a block has some rows, which it reads as a whole into shared memory before it writes, so the result may replace
+ *           them. C passes through shared memory, CHUNK rows and WIDE columns at a time.
+ * others:   a warp has a row, a lane every 32nd column.
+ * Sums:     in f64 with fma, whose products are not rounded.
+ * Bits:     stripes follow from the number of rows alone.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "device/block.cuh"
+#include "device/launch.cuh"
+
+extern "C" {
+#include "solvers/eigen/eigen_passes.h"
+}
+
+namespace
+{
+
+/* ------------------------------------------------------------- X'Y */
+
+enum {
+    GRAM_P = 32,
+    GRAM_Q = 64,
+    GRAM_ROWS = 32,
+    GRAM_SIDE = 4,
+    GRAM_THREADS = GRAM_P / GRAM_SIDE * GRAM_Q / GRAM_SIDE
+};
+
+template <typename T>
+__device__ void load_panel(const T *from, int64_t stride, int columns, int first, int width, int64_t row, int64_t end,
+                           double *to)
+{
+    for (int k = (int)threadIdx.x; k < GRAM_ROWS * width; k += GRAM_THREADS) {
+        const int r = k / width, c = k % width;
+        to[k] = row + r < end && first + c < columns ? (double)from[(row + r) * stride + first + c] : 0.0;
+    }
+}
+
+template <typename T> __global__ void __launch_bounds__(GRAM_THREADS) gram(const eigen_pass e, int64_t stripe_rows)
+{
+    __shared__ double x[GRAM_ROWS * GRAM_P], y[GRAM_ROWS * GRAM_Q];
+    const int across = (e.q + GRAM_Q - 1) / GRAM_Q, down = (e.p + GRAM_P - 1) / GRAM_P, panels = across * down;
+    const int both = e.z != nullptr ? 2 : 1, panel = (int)(blockIdx.x % (unsigned)(panels * both));
+    const int64_t stripe = blockIdx.x / (unsigned)(panels * both);
+    const bool second = panel >= panels;
+    const int a = panel % panels / across * GRAM_P, b = panel % across * GRAM_Q;
+    const T *const right = (const T *)(second ? e.z : e.y);
+    const int64_t right_stride = second ? e.z_stride : e.y_stride;
+    const int tx = (int)threadIdx.x % (GRAM_Q / GRAM_SIDE), ty = (int)threadIdx.x / (GRAM_Q / GRAM_SIDE);
+    const int64_t begin = stripe * stripe_rows, end = begin + stripe_rows < e.n ? begin + stripe_rows : e.n;
+    double sum[GRAM_SIDE][GRAM_SIDE] = {};
+    for (int64_t row = begin; row < end; row += GRAM_ROWS) {
+        __syncthreads();
+        load_panel((const T *)e.x, e.x_stride, e.p, a, GRAM_P, row, end, x);
+        load_panel(right, right_stride, e.q, b, GRAM_Q, row, end, y);
+        __syncthreads();
+#pragma unroll 4
+        for (int r = 0; r < GRAM_ROWS; r++) {
+            double of_x[GRAM_SIDE], of_y[GRAM_SIDE];
+#pragma unroll
+            for (int i = 0; i < GRAM_SIDE; i++) {
+                of_x[i] = x[r * GRAM_P + ty * GRAM_SIDE + i];
+                of_y[i] = y[r * GRAM_Q + tx + i * (GRAM_Q / GRAM_SIDE)];
+            }
+#pragma unroll
+            for (int i = 0; i < GRAM_SIDE; i++)
+#pragma unroll
+                for (int j = 0; j < GRAM_SIDE; j++)
+                    sum[i][j] = fma(of_x[i], of_y[j], sum[i][j]);
+        }
+    }
+    double *const to = e.parts + (stripe * both + (second ? 1 : 0)) * e.p * e.q;
+#pragma unroll
+    for (int i = 0; i < GRAM_SIDE; i++)
+#pragma unroll
+        for (int j = 0; j < GRAM_SIDE; j++) {
+            const int row = a + ty * GRAM_SIDE + i, column = b + tx + j * (GRAM_Q / GRAM_SIDE);
+            if (row < e.p && column < e.q)
+                to[(int64_t)row * e.q + column] = sum[i][j];
+        }
+}
+
+/* The sums of all stripes, in place of those of the first. */
+__global__ void __launch_bounds__(block_threads) add_stripes(double *parts, int64_t stripes, int64_t count)
+{
+    for (int64_t k = (int64_t)blockIdx.x * block_threads + threadIdx.x; k < count;
+         k += (int64_t)gridDim.x * block_threads) {
+        double sum = parts[k];
+#pragma unroll 8
+        for (int64_t stripe = 1; stripe < stripes; stripe++)
+            sum += parts[stripe * count + k];
+        parts[k] = sum;
+    }
+}
+
+spmv_status add(spmv_context *ctx, const eigen_pass *e, int64_t count)
+{
+    return launch(ctx, "eigen add", grid_for(count, block_threads), block_threads, add_stripes, e->parts,
+                  eigen_stripes(e), count);
+}
+
+template <typename T> spmv_status run_gram(spmv_context *ctx, const eigen_pass *e)
+{
+    const int64_t panels = ceil_divide(e->q, (int)GRAM_Q) * ceil_divide(e->p, (int)GRAM_P) * (e->z != nullptr ? 2 : 1);
+    const spmv_status st =
+        launch(ctx, "eigen gram", (int)(eigen_stripes(e) * panels), GRAM_THREADS, gram<T>, *e, e->stripe_rows);
+    return st != SPMV_OK ? st : add(ctx, e, (int64_t)e->p * e->q * (e->z != nullptr ? 2 : 1));
+}
+
+/* ------------------------------------------------------------- X C */
+
+/* A block has ROWS rows; 16 x 16 threads have ROWS / 16 rows and 4 columns each. */
+enum { CHUNK = 16, WIDE = 64, MANY_ROWS = 64, FEW_ROWS = 16, SHARED_BYTES = 160 * 1024 };
+
+template <typename T, int ROWS> __global__ void __launch_bounds__(block_threads) combine(const eigen_pass e)
+{
+    constexpr int OWN = ROWS / 16, SIDE = WIDE / 16;
+    SPMV_DYNAMIC_SHARED(memory);
+    double *const c = (double *)memory, *const x = c + CHUNK * WIDE; /* x: ROWS rows of p + 1 numbers */
+    const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16, pitch = e.p + 1;
+    for (int64_t first = (int64_t)blockIdx.x * ROWS; first < e.n; first += (int64_t)gridDim.x * ROWS) {
+        __syncthreads();
+        for (int k = (int)threadIdx.x; k < ROWS * e.p; k += block_threads) {
+            const int r = k / e.p, a = k % e.p;
+            x[r * pitch + a] = first + r < e.n ? (double)((const T *)e.x)[(first + r) * e.x_stride + a] : 0.0;
+        }
+        for (int b = 0; b < e.q; b += WIDE) {
+            double sum[OWN][SIDE] = {};
+            for (int from = 0; from < e.p; from += CHUNK) {
+                __syncthreads();
+                for (int k = (int)threadIdx.x; k < CHUNK * WIDE; k += block_threads) {
+                    const int a = from + k / WIDE, column = b + k % WIDE;
+                    c[k] = a < e.p && column < e.q ? e.c[(int64_t)a * e.q + column] : 0.0;
+                }
+                __syncthreads();
+                const int many = e.p - from < CHUNK ? e.p - from : (int)CHUNK;
+#pragma unroll 4
+                for (int a = 0; a < many; a++) {
+                    double of_x[OWN], of_c[SIDE];
+#pragma unroll
+                    for (int i = 0; i < OWN; i++)
+                        of_x[i] = x[(ty + 16 * i) * pitch + from + a];
+#pragma unroll
+                    for (int j = 0; j < SIDE; j++)
+                        of_c[j] = c[a * WIDE + tx + 16 * j];
+#pragma unroll
+                    for (int i = 0; i < OWN; i++)
+#pragma unroll
+                        for (int j = 0; j < SIDE; j++)
+                            sum[i][j] = fma(of_x[i], of_c[j], sum[i][j]);
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < OWN; i++)
+#pragma unroll
+                for (int j = 0; j < SIDE; j++) {
+                    const int64_t row = first + ty + 16 * i;
+                    const int column = b + tx + 16 * j;
+                    if (row < e.n && column < e.q)
+                        ((T *)e.to)[row * e.to_stride + column] = (T)sum[i][j];
+                }
+        }
+    }
+}
+
+template <typename T, int ROWS> spmv_status run_combine_of(spmv_context *ctx, const eigen_pass *e)
+{
+    const int bytes = (int)((CHUNK * WIDE + (int64_t)ROWS * (e->p + 1)) * (int64_t)sizeof(double));
+    return launch_with_shared<combine<T, ROWS>>(ctx, "eigen combine",
+                                                {grid_for(e->n, ROWS), block_threads, bytes, false}, *e);
+}
+
+template <typename T> spmv_status run_combine(spmv_context *ctx, const eigen_pass *e)
+{
+    const int64_t many = (CHUNK * WIDE + (int64_t)MANY_ROWS * (e->p + 1)) * (int64_t)sizeof(double);
+    return many <= SHARED_BYTES ? run_combine_of<T, MANY_ROWS>(ctx, e) : run_combine_of<T, FEW_ROWS>(ctx, e);
+}
+
+/* ------------------------------------------------------------- residuals */
+
+template <typename T> __device__ double residual(const eigen_pass &e, int64_t row, int c, int part)
+{
+    const int v = e.which[c];
+    const int64_t at = (int64_t)v * e.parts_of_number + part;
+    const double a = (double)((const T *)e.x)[row * e.x_stride + at];
+    return e.values == nullptr ? a : a - e.values[v] * (double)((const T *)e.y)[row * e.y_stride + at];
+}
+
+/* A block has a stripe, a warp every block_warps-th row of it, and a lane a column of the panel. */
+template <typename T> __global__ void __launch_bounds__(block_threads) squares(const eigen_pass e, int64_t stripe_rows)
+{
+    __shared__ double cells[block_threads];
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
+    const int64_t begin = (int64_t)blockIdx.x * stripe_rows,
+                  end = begin + stripe_rows < e.n ? begin + stripe_rows : e.n;
+    for (int first = 0; first < e.count; first += warp_lanes) {
+        const int c = first + lane;
+        double sum = 0;
+#pragma unroll 4
+        for (int64_t row = begin + warp; row < end; row += block_warps) {
+            const double weight = e.weight != nullptr ? (double)((const T *)e.weight)[row] : 1.0;
+            for (int part = 0; part < e.parts_of_number && c < e.count; part++) {
+                const double r = residual<T>(e, row, c, part);
+                sum = fma(weight * r, r, sum);
+            }
+        }
+        __syncthreads();
+        cells[threadIdx.x] = sum;
+        __syncthreads();
+        if (warp == 0 && c < e.count) {
+            for (int w = 1; w < block_warps; w++)
+                sum += cells[w * warp_lanes + lane];
+            e.parts[(int64_t)blockIdx.x * e.count + c] = sum;
+        }
+    }
+}
+
+template <typename T, typename U> __global__ void __launch_bounds__(block_threads) send(const eigen_pass e)
+{
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
+    for (int64_t row = (int64_t)blockIdx.x * block_warps + warp; row < e.n; row += (int64_t)gridDim.x * block_warps)
+        for (int part = 0; part < e.parts_of_number; part++)
+            for (int64_t c = lane; c < e.to_stride; c += warp_lanes)
+                ((U *)e.to)[(row * e.parts_of_number + part) * e.to_stride + c] =
+                    c < e.count ? (U)(residual<T>(e, row, (int)c, part) / e.size[c]) : U();
+}
+
+template <typename T, typename U> __global__ void __launch_bounds__(block_threads) receive(const eigen_pass e)
+{
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
+    for (int64_t row = (int64_t)blockIdx.x * block_warps + warp; row < e.n; row += (int64_t)gridDim.x * block_warps)
+        for (int part = 0; part < e.parts_of_number; part++)
+            for (int c = lane; c < e.count; c += warp_lanes)
+                ((T *)e.to)[row * e.to_stride + (int64_t)c * e.parts_of_number + part] =
+                    (T)(e.size[c] * (double)((const U *)e.x)[(row * e.parts_of_number + part) * e.x_stride + c]);
+}
+
+template <typename T> spmv_status run_squares(spmv_context *ctx, const eigen_pass *e)
+{
+    const spmv_status st =
+        launch(ctx, "eigen squares", (int)eigen_stripes(e), block_threads, squares<T>, *e, e->stripe_rows);
+    return st != SPMV_OK ? st : add(ctx, e, e->count);
+}
+
+template <typename T> spmv_status run_send(spmv_context *ctx, const eigen_pass *e)
+{
+    const int blocks = grid_for(e->n, block_warps);
+    return e->other == SPMV_F64 ? launch(ctx, "eigen send", blocks, block_threads, send<T, double>, *e)
+                                : launch(ctx, "eigen send", blocks, block_threads, send<T, float>, *e);
+}
+
+template <typename T> spmv_status run_receive(spmv_context *ctx, const eigen_pass *e)
+{
+    const int blocks = grid_for(e->n, block_warps);
+    return e->other == SPMV_F64 ? launch(ctx, "eigen receive", blocks, block_threads, receive<T, double>, *e)
+                                : launch(ctx, "eigen receive", blocks, block_threads, receive<T, float>, *e);
+}
+
+} // namespace
+
+#define RUN(name)                                                                                                      \
+    extern "C" spmv_status eigen_##name##_cuda(spmv_context *ctx, const struct eigen_pass *e)                          \
+    {                                                                                                                  \
+        return on_device(                                                                                              \
+            ctx, [=] { return e->type == SPMV_F64 ? run_##name<double>(ctx, e) : run_##name<float>(ctx, e); });        \
+    }
+RUN(gram)
+RUN(combine)
+RUN(squares)
+RUN(send)
+RUN(receive)
