@@ -685,8 +685,8 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
  * this iteration on; of conjugate gradients from this part of the time on. */
 static void judge_early(struct judge *judge, const struct krylov_solver *solver)
 {
-    enum { GENERAL = 48, PART = 4, MARKS = 4 };
-    judge->early = solver == &krylov_gmres ? GENERAL : max_i64(1, judge->least / PART);
+    enum { PART = 4, MARKS = 4 };
+    judge->early = solver == &krylov_gmres ? PRECOND_TRIAL : max_i64(1, judge->least / PART);
     judge->width = max_i64(1, min_i64(judge->width, judge->early / MARKS));
 }
 

@@ -375,15 +375,17 @@ static bool smooth_unsymmetric(const struct system_facts *f)
     return f->purpose == PRECOND_FOR_UNSYMMETRIC && f->smooth && f->look.heaviest > STRONG && f->a->rows > FEW_ROWS;
 }
 
-/* The iterations of jacobi take longer than multigrid in all. */
+/* The iterations of jacobi take longer than multigrid in all, and those that show it, more than a part of that. */
 static bool smooth_unsymmetric_on_gpu(const struct system_facts *f)
 {
+    static const double PART = 0.1;
     const spmv_csr *const a = f->a;
     if (!smooth_unsymmetric(f) || !f->gpu)
         return false;
     const struct precond_cost amg = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "amg", a->rows, a->nnz, 0);
     const struct precond_cost jacobi = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "jacobi", a->rows, a->nnz, 0);
-    return f->steps * jacobi.step > precond_cost_of_all(&amg);
+    return f->steps * jacobi.step > precond_cost_of_all(&amg) &&
+           PRECOND_TRIAL * jacobi.step > PART * precond_cost_of_all(&amg);
 }
 
 /* Ranks make no factors together. */
@@ -568,7 +570,7 @@ static const struct rule {
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
     {"jacobi", "amg", NULL, STAGE_ROWS, smooth_unsymmetric,
-     "errors are smooth, and on a GPU the iterations take less than making multigrid"},
+     "errors are smooth, and on a GPU the first iterations, which show whether multigrid pays, take little"},
     {"jacobi", "amg", "amg", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, its iterations often take less than making incomplete factors"},
     /* for cg */

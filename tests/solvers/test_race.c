@@ -924,7 +924,8 @@ static void indefinite(void **state)
 /* ---------------------------------------------------------------------- not symmetric */
 
 /* Convection and diffusion. On a CPU, a factor without fill-in solves small systems, and those for which a sample says so;
- * residuals correct that, and multigrid takes over. On a GPU, jacobi solves small systems before a hierarchy is made. */
+ * residuals correct that, and multigrid takes over. On a GPU, jacobi solves small systems before a hierarchy is made, and
+ * shows soon that others need one. */
 static void convection(void **state)
 {
     static const struct {
@@ -935,8 +936,9 @@ static void convection(void **state)
                  {"convdiff3d:25,1", "ilu0", "a sample of 977 rows predicts about", false},
                  {"convdiff2d:200,100", "ilut", "about 8 iterations with ilut", false},
                  {"convdiff2d:150,1", "amg", "found while solving: after ", false},
-                 {"convdiff2d:400,1", "amg", "errors are smooth, and multigrid reduces them", true},
-                 {"convdiff2d:60,1", "jacobi", "the iterations take less than making multigrid", true}};
+                 {"convdiff2d:700,1", "amg", "errors are smooth, and multigrid reduces them", true},
+                 {"convdiff2d:400,1", "amg", "found while solving: after ", true},
+                 {"convdiff2d:60,1", "jacobi", "show whether multigrid pays, take little", true}};
     spmv_context *ctx = *state;
     const bool gpu = support_backend == SPMV_BACKEND_CUDA;
     if (SLOW)
@@ -953,7 +955,7 @@ static void convection(void **state)
         assert_string_equal(s.r.solver, "gmres");
         assert_string_equal(s.r.precond, cases[c].precond);
         assert_non_null(strstr(s.r.why_precond, cases[c].why));
-        assert_true(s.r.iterations <= 50 || strcmp(cases[c].precond, "jacobi") == 0);
+        assert_true(s.r.iterations <= 80 || strcmp(cases[c].precond, "jacobi") == 0);
         close_solve(ctx, &s);
         spmv_matrix_destroy(matrix);
     }
