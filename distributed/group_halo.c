@@ -16,6 +16,8 @@
 #include "core/clock.h"
 #include "core/threads.h"
 #include "distributed/group_internal.h"
+#include "distributed/near.h"
+#include "formats/columns.h"
 #include "formats/matrix_internal.h"
 
 static const char *const what = "the halo of a rank";
@@ -224,8 +226,7 @@ static void find_receives(spmv_group_matrix *m, const int32_t *list, int64_t cou
     h->receives = 0;
     for (int r = 0; r < ranks; r++) {
         at[r] = i;
-        while (i < count && list[i] < m->col_of_rank[r + 1])
-            i++;
+        i = first_column_from(list, i, count, m->col_of_rank[r + 1]);
         if (i > at[r]) {
             h->receive[h->receives] = (struct transport_parcel){.rank = r, .bytes = i - at[r]};
             h->receive_at[h->receives++] = r < rank ? at[r] - h->before : own + at[r] - h->before;
@@ -234,30 +235,35 @@ static void find_receives(spmv_group_matrix *m, const int32_t *list, int64_t cou
     at[ranks] = i;
 }
 
-/* Exchanges the lists: each rank learns which of its elements the others need. counts: the elements
- * that rank i needs of rank j are counts[i * ranks + j]. */
-static spmv_status exchange_lists(spmv_group_matrix *m, int32_t *list, const int64_t *at, const int64_t *counts)
+/* What this rank sends: the parcels. counts: the elements that rank i needs of rank j are counts[i * ranks + j]. */
+static void find_sends(spmv_group_matrix *m, const int64_t *counts)
+{
+    struct halo *h = &m->halo;
+    const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
+    h->sends = 0;
+    for (int r = 0; r < ranks; r++)
+        if (counts[r * ranks + rank] > 0)
+            h->send[h->sends++] = (struct transport_parcel){.rank = r, .bytes = counts[r * ranks + rank]};
+}
+
+/* Exchanges the lists: each rank learns which of its elements the others need. */
+static spmv_status exchange_lists(spmv_group_matrix *m, int32_t *list, const int64_t *at)
 {
     spmv_status st = SPMV_OK;
     struct halo *h = &m->halo;
     const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
     struct transport_parcel *tell = NULL, *hear = NULL;
     int tells = 0;
+    int64_t heard = 0;
+    TRY(spmv_group_agree(m->group, host_alloc(m->ctx, h->count * (int64_t)sizeof *h->index, what, (void **)&h->index)));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *tell, what, (void **)&tell));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *hear, what, (void **)&hear));
     for (int r = 0; r < ranks; r++)
         if (at[r + 1] > at[r])
             tell[tells++] = (struct transport_parcel){r, list + at[r], (at[r + 1] - at[r]) * (int64_t)sizeof *list};
-    h->sends = 0;
-    h->count = 0;
-    for (int r = 0; r < ranks; r++) {
-        const int64_t its = counts[r * ranks + rank];
-        if (its > 0) {
-            hear[h->sends] = (struct transport_parcel){r, h->index + h->count, its * (int64_t)sizeof *h->index};
-            h->send[h->sends++] = (struct transport_parcel){.rank = r, .bytes = its};
-            h->count += its;
-        }
-    }
+    for (int i = 0; i < h->sends; heard += h->send[i++].bytes)
+        hear[i] =
+            (struct transport_parcel){h->send[i].rank, h->index + heard, h->send[i].bytes * (int64_t)sizeof *h->index};
     TRY(group_start(m->group, tell, tells, hear, h->sends));
     TRY(group_finish(m->group));
     for (int64_t i = 0; i < h->count; i++)
@@ -265,6 +271,40 @@ static spmv_status exchange_lists(spmv_group_matrix *m, int32_t *list, const int
 done:
     host_free(tell);
     host_free(hear);
+    return st;
+}
+
+/* The same between GPUs that are near, without h->index. */
+static spmv_status exchange_lists_near(spmv_group_matrix *m, const int64_t *at, bool *moved)
+{
+    spmv_status st = SPMV_OK;
+    struct halo *h = &m->halo;
+    const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
+    const int64_t ghosts = h->before + h->after, size = (int64_t)sizeof *h->context_index;
+    const int32_t first = (int32_t)-m->col_of_rank[rank];
+    int64_t *offset = NULL, heard = 0;
+    struct near_parcel *hear = NULL;
+    void *packed = NULL;
+    *moved = false;
+    TRY(spmv_group_agree(m->group, context_alloc(m->ctx, max_i64(1, h->count) * size, (void **)&h->context_index)));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *offset, what, (void **)&offset));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *hear, what, (void **)&hear));
+    for (int r = 0; r < ranks; r++)
+        offset[r] = at[r] * size;
+    for (int i = 0; i < h->sends; heard += h->send[i++].bytes)
+        hear[i] = (struct near_parcel){h->send[i].rank, h->context_index + heard, h->send[i].bytes * size};
+    TRY(near_lend(m->group, ghosts * size, &packed));
+    if (ghosts > 0)
+        TRY(spmv_map(m->ctx, SPMV_MAP_COPY, SPMV_I32, m->context_ghosts, packed, ghosts));
+    TRY(near_swap(m->group, offset, hear, h->sends, moved));
+    if (*moved && h->count > 0)
+        TRY(spmv_map_scalar(m->ctx, SPMV_ADD, SPMV_I32, &first, h->context_index, h->context_index, h->count));
+done:
+    if (!*moved) {
+        context_free(m->ctx, h->context_index);
+        h->context_index = NULL;
+    }
+    host_free_all(offset, hear);
     return st;
 }
 
@@ -304,6 +344,10 @@ static spmv_status find_needed(spmv_group_matrix *m)
         TRY(host_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, what, (void **)&h->ghost));
         if (needed.count > 0)
             memcpy(h->ghost, needed.col, (size_t)needed.count * sizeof *h->ghost);
+        if (needed.count > 0 && context_on_device(m->ctx)) {
+            TRY(context_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, (void **)&m->context_ghosts));
+            TRY(spmv_upload(m->ctx, h->ghost, m->context_ghosts, needed.count * (int64_t)sizeof *h->ghost));
+        }
     }
     while (h->before < needed.count && h->ghost[h->before] < own.begin)
         h->before++;
@@ -317,13 +361,14 @@ done:
     return st;
 }
 
-spmv_status group_halo_prepare(spmv_group_matrix *m)
+spmv_status group_halo_prepare(spmv_group_matrix *m, bool near)
 {
     spmv_status st = SPMV_OK;
     struct halo *h = &m->halo;
     spmv_group *group = m->group;
     const int64_t ranks = group->transport.ranks;
     int64_t *at = NULL, *own = NULL, *counts = NULL;
+    bool moved = false;
     TRY(spmv_group_agree(group, find_needed(m)));
     TRY(host_alloc(m->ctx, (ranks + 1) * (int64_t)sizeof *at, what, (void **)&at));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *own, what, (void **)&own));
@@ -333,8 +378,11 @@ spmv_status group_halo_prepare(spmv_group_matrix *m)
         own[r] = at[r + 1] - at[r];
     TRY(group_gather_equal(group, own, counts, ranks * (int64_t)sizeof *counts));
     h->count = add_counts(m, counts);
-    TRY(spmv_group_agree(group, host_alloc(m->ctx, h->count * (int64_t)sizeof *h->index, what, (void **)&h->index)));
-    TRY(exchange_lists(m, h->ghost, at, counts));
+    find_sends(m, counts);
+    if (near && m->all_ghosts > 0)
+        TRY(exchange_lists_near(m, at, &moved));
+    if (!moved)
+        TRY(exchange_lists(m, h->ghost, at));
     if (context_on_device(m->ctx))
         TRY(group_rows_renumber(m, (struct group_columns){own_columns(m).begin, own_columns(m).end}));
     else
@@ -356,8 +404,10 @@ spmv_status group_halo_buffers(spmv_group_matrix *m)
     if (context_on_device(m->ctx)) {
         TRY(host_alloc(m->ctx, (h->before + h->after) * size, what, &h->arrived));
         TRY(context_alloc(m->ctx, max_i64(1, h->count) * size, &h->context_packed));
-        TRY(context_alloc(m->ctx, max_i64(1, h->count) * 4, (void **)&h->context_index));
-        TRY(spmv_upload(m->ctx, h->index, h->context_index, h->count * 4));
+        if (h->context_index == NULL) {
+            TRY(context_alloc(m->ctx, max_i64(1, h->count) * 4, (void **)&h->context_index));
+            TRY(spmv_upload(m->ctx, h->index, h->context_index, h->count * 4));
+        }
     }
     to = h->packed;
     for (int i = 0; i < h->sends; i++) { /* bytes was the number of elements */
@@ -384,8 +434,12 @@ void group_free_each(spmv_context *ctx, void *const *memory, size_t count)
 void group_halo_release(spmv_group_matrix *m)
 {
     struct halo *h = &m->halo;
-    host_free_all(h->ghost, h->index, h->send, h->receive, h->receive_at, h->packed, h->arrived);
-    group_free_queued(m->ctx, h->context_packed, h->context_index);
+    host_free_all(h->send, h->receive, h->receive_at, h->packed, h->arrived);
+    context_free(m->ctx, h->context_packed);
+    if (h->borrows)
+        return;
+    host_free_all(h->ghost, h->index);
+    context_free(m->ctx, h->context_index);
 }
 
 static inline void copy_indexed(const struct halo *h, const void *x, size_t size)

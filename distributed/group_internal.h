@@ -47,7 +47,7 @@ struct halo {
     int32_t *ghost;         /* before + after: the numbers of these elements in the whole vector, ascending */
     int64_t count;          /* elements that are sent */
     int32_t *index;         /* count: the own elements that are sent, rank after rank */
-    int32_t *context_index; /* on cuda: the same in the context's memory */
+    int32_t *context_index; /* on cuda: the same in the context's memory; NULL of a level's index: only there */
     /* the parcels of an exchange; memory of received ones is set for each vector */
     struct transport_parcel *send, *receive;
     int64_t *receive_at; /* the first element of each received parcel, counted from the own first one */
@@ -55,6 +55,7 @@ struct halo {
     void *packed;         /* count elements that are sent, in host memory */
     void *context_packed; /* on cuda: the same in the context's memory */
     void *arrived;        /* on cuda: the received elements in host memory */
+    bool borrows;         /* ghost, index and context_index are of the first matrix (group_levels.c) */
 };
 
 /* The tree in which the parts of chunks are added (group_sums.c). */
@@ -95,7 +96,7 @@ struct spmv_group_matrix {
     int64_t *chunk;                     /* the chunks of this rank, see struct plan_ranks */
     int64_t *chunk_entry;               /* chunks + 1: the first entry of each chunk, counted from the rank's first */
     bool *edge;
-    int32_t *context_ghosts; /* on cuda, until columns are renumbered: those of others, in order */
+    int32_t *context_ghosts; /* on cuda: halo.ghost in the context's memory */
     struct halo halo;
     struct plan_ranks ranks;
     void *x;     /* a vector with room for the elements of other ranks; points to the own ones */
@@ -239,8 +240,9 @@ spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t s
 spmv_status group_dot_in_context(void *matrix, spmv_type type, const void *a, const void *b, void *dot);
 spmv_status group_largest(void *matrix, double *value);
 
-/* Finds the elements of other ranks that own rows need, and renumbers the columns. Together. */
-spmv_status group_halo_prepare(spmv_group_matrix *m);
+/* Finds the elements of other ranks that own rows need, and renumbers the columns. near: the numbers of elements that
+ * are sent go from one GPU to the other (near.h), and halo.index stays NULL. Together. */
+spmv_status group_halo_prepare(spmv_group_matrix *m, bool near);
 spmv_status group_halo_buffers(spmv_group_matrix *m); /* after the type is known */
 void group_halo_release(spmv_group_matrix *m);
 spmv_status group_fetch_start(void *matrix, void *x);

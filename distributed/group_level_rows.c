@@ -407,18 +407,6 @@ done:
     return st;
 }
 
-static spmv_status upload_ghosts(struct level *l)
-{
-    spmv_status st = SPMV_OK;
-    const int64_t bytes = (l->halo.before + l->halo.after) * 4;
-    if (l->ghosts != NULL)
-        return SPMV_OK;
-    TRY(context_alloc(l->m.ctx, max_i64(1, bytes), (void **)&l->ghosts));
-    TRY(spmv_upload(l->m.ctx, l->halo.ghost, l->ghosts, bytes));
-done:
-    return st;
-}
-
 /* The entries of an array, own ones and those of others. numbers: they are columns as places. */
 static spmv_status move_near(struct level *l, const spmv_csr *own, const struct near_counts *c, const int64_t *begin,
                              const void *array, int64_t size, bool places, char *all, bool *moved)
@@ -433,7 +421,7 @@ static spmv_status move_near(struct level *l, const spmv_csr *own, const struct 
     if (sent > 0)
         TRY(group_take_rows_cuda(ctx, &e, own->row_ptr, 64, begin, array, packed));
     if (sent > 0 && places && array == own->col)
-        TRY(group_find_numbers_cuda(ctx, &l->halo, l->ghosts, packed, sent));
+        TRY(group_find_numbers_cuda(ctx, &l->halo, l->halo.there, packed, sent));
     TRY(group_level_copy(ctx, array, size, kept, all + front * size));
     TRY(group_level_swap_near(l, c->sent, all, all + (front + kept) * size, c->received, size, moved));
 done:
@@ -458,13 +446,11 @@ static spmv_status fetch_rows_near(struct level *l, const spmv_csr *own, bool pl
     TRY(context_alloc(ctx, max_i64(1, all->nnz) * 4, (void **)&all->col));
     if (size > 0)
         TRY(context_alloc(ctx, max_i64(1, all->nnz) * size, &all->val));
-    if (places)
-        TRY(upload_ghosts(l));
     TRY(move_near(l, own, &c, begin, own->col, 4, places, (char *)all->col, moved));
     if (size > 0)
         TRY(move_near(l, own, &c, begin, own->val, size, places, all->val, moved));
     if (places && all->nnz > 0)
-        TRY(group_find_places_cuda(ctx, &l->halo, l->ghosts, all, own->type));
+        TRY(group_find_places_cuda(ctx, &l->halo, l->halo.there, all, own->type));
 done:
     context_free(ctx, begin);
     host_free(c.number);

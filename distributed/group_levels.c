@@ -35,7 +35,9 @@ static void close_level(struct rank_halo *halo)
     group_sums_release(m);
     host_free_all(m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk, m->edge, m->met, l->send, l->receive,
                   l->chunk, l->chunk_entry, l->offset, l->near);
-    group_free_queued(m->ctx, l->ghosts, l->bounds);
+    context_free(m->ctx, l->bounds);
+    if (!m->halo.borrows)
+        context_free(m->ctx, m->context_ghosts);
     group_free_queued(m->ctx, m->context_parts, m->context_chunk);
     host_free(l);
 }
@@ -116,18 +118,20 @@ static spmv_status complete(struct level *l, spmv_group_matrix *first)
     spmv_group_matrix *m = &l->m;
     const struct halo *h = &m->halo;
     const int rank = m->group->transport.rank;
+    st = group_halo_buffers(m);
     l->halo = (struct rank_halo){.room = h->room,
                                  .before = h->before,
                                  .own = m->col_of_rank[rank + 1] - m->col_of_rank[rank],
                                  .after = h->after,
                                  .first = m->col_of_rank[rank],
-                                 .ghost = h->ghost};
+                                 .ghost = h->ghost,
+                                 .there = context_on_device(m->ctx) ? m->context_ghosts : h->ghost};
     m->ranks.before = h->room;
     m->ranks.after = h->after;
     l->first = m->first = first;
     m->next_level = first->levels;
     first->levels = m;
-    TRY(spmv_group_agree(m->group, group_halo_buffers(m)));
+    TRY(spmv_group_agree(m->group, st));
 done:
     return st;
 }
@@ -159,11 +163,12 @@ static spmv_status take_first(void *self, spmv_type type, struct rank_first *res
         l->m.most_ghosts = first->most_ghosts;
         for (int64_t c = 0; c < l->m.ranks.chunks; c++)
             l->m.edge[c] = context_on_device(first->ctx) ? h->before + h->after > 0 : first->edge[c];
-        st = copy_numbers(first->ctx, from->ghost, (h->before + h->after) * (int64_t)sizeof *h->ghost, &h->ghost);
-        if (st == SPMV_OK)
-            st = copy_numbers(first->ctx, from->index, h->count * (int64_t)sizeof *h->index, &h->index);
-        if (st == SPMV_OK)
-            st = copy_numbers(first->ctx, from->send, ranks * (int64_t)sizeof *h->send, &h->send);
+        h->borrows = true;
+        h->ghost = from->ghost;
+        h->index = from->index;
+        h->context_index = from->context_index;
+        l->m.context_ghosts = first->context_ghosts;
+        st = copy_numbers(first->ctx, from->send, ranks * (int64_t)sizeof *h->send, &h->send);
         if (st == SPMV_OK)
             st = copy_numbers(first->ctx, from->receive, ranks * (int64_t)sizeof *h->receive, &h->receive);
         if (st == SPMV_OK)
@@ -222,7 +227,7 @@ static spmv_status open_level(void *self, const struct rank_rows *rows, struct r
     for (int64_t c = 0; c < l->m.ranks.chunks; c++)
         l->m.edge[c] = false;
     if (ranks_of(first) > 1)
-        TRY(group_halo_prepare(&l->m));
+        TRY(group_halo_prepare(&l->m, near_is_possible(first->group)));
     TRY(complete(l, first));
     TRY(count_all(&l->m, rows));
     if (rows->row_ptr == NULL) /* for `spread` */

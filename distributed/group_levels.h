@@ -20,8 +20,8 @@ struct level {
     struct transport_parcel *send, *receive; /* of set-ups */
     int64_t *offset;                         /* ranks: the same between GPUs that are near (near.h) */
     struct near_parcel *near;                /* ranks */
-    /* in the context's memory, once needed: halo.ghost; places of rows whose offsets the host reads (struct moving) */
-    int32_t *ghosts, *bounds;
+    /* in the context's memory, once needed: places of rows whose offsets the host reads (struct near_counts) */
+    int32_t *bounds;
 };
 
 static inline struct level *group_level_of(const struct rank_halo *halo)
@@ -98,7 +98,7 @@ spmv_status group_drop_rows_cuda(spmv_context *ctx, const int32_t *asked, int64_
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Columns as places become numbers in the whole vector; all->col become places, and values of columns that have none
- * become 0. ghost: halo->ghost in the context's memory. */
+ * become 0. ghost: halo->there. */
 spmv_status group_find_numbers_cuda(spmv_context *ctx, const struct rank_halo *halo, const int32_t *ghost, int32_t *col,
                                     int64_t count) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status group_find_places_cuda(spmv_context *ctx, const struct rank_halo *halo, const int32_t *ghost,

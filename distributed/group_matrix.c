@@ -669,7 +669,7 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     m->ranks.count = group->transport.ranks;
     m->ranks.block = s.block;
     TRY(group_choose_method(m, o.method, o.compression));
-    TRY(group_halo_prepare(m));
+    TRY(group_halo_prepare(m, false));
     TRY(spmv_group_agree(group, make_plan(m, &o)));
     if (context_on_device(ctx))
         TRY(exchange_open(m, o.exchange));

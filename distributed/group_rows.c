@@ -164,8 +164,6 @@ spmv_status group_rows_renumber(spmv_group_matrix *m, struct group_columns own)
     if (m->there.nnz > 0 && (own.begin != 0 || h->room > 0 || h->after > 0))
         st = group_renumber_cuda(m->ctx, m->arrays.col, m->there.nnz, own, m->context_ghosts, h->before,
                                  h->before + h->after, h->room);
-    context_free(m->ctx, m->context_ghosts);
-    m->context_ghosts = NULL;
     return st;
 }
 

@@ -40,11 +40,11 @@ struct amg_level {
     struct rank_halo *halo, *halo_p, *halo_r, *halo_all;
     /* in host memory: see struct rank_first; chunk NULL: several ranks would have the whole level */
     int64_t *row_of_rank, *chunk;
-    int32_t *ghost; /* halo->ghost, in the context's memory */
-    void *values;   /* of a; NULL if it borrows the caller's */
-    int block;      /* rows of a node, if nulls > 0 */
-    int nulls;      /* near-null-space vectors; 0: one, near_null */
-    bool alike;     /* the rows of a node have the same columns; known after amg_find_nodes */
+    const int32_t *ghost; /* of the halo, in the context's memory */
+    void *values;         /* of a; NULL if it borrows the caller's */
+    int block;            /* rows of a node, if nulls > 0 */
+    int nulls;            /* near-null-space vectors; 0: one, near_null */
+    bool alike;           /* the rows of a node have the same columns; known after amg_find_nodes */
 
     /* the smoother (amg_smoother.c) */
     void *diagonal, *root, *inverse; /* see struct amg_diagonal and the step bound */

@@ -212,17 +212,6 @@ struct amg_numbers amg_numbers_of(const struct amg_level *l)
     return n;
 }
 
-/* l->ghost, in the context's memory. */
-static spmv_status take_ghosts(const struct amg *amg, struct amg_level *l)
-{
-    spmv_status st = SPMV_OK;
-    const int64_t bytes = (l->halo->before + l->halo->after) * 4;
-    TRY(amg_alloc(&l->pool, bytes, (void **)&l->ghost));
-    TRY(spmv_upload(amg->ctx, l->halo->ghost, l->ghost, bytes));
-done:
-    return st;
-}
-
 /* Memory for where rows and chunks of a level begin. */
 static spmv_status new_bounds(const struct amg *amg, int64_t **row_of_rank, int64_t **chunk)
 {
@@ -417,7 +406,7 @@ spmv_status amg_begin_ranks(struct amg *amg)
     TRY(new_bounds(amg, &l->row_of_rank, &l->chunk));
     memcpy(l->row_of_rank, first.row_of_rank, (size_t)(ranks_of(amg) + 1) * 8);
     memcpy(l->chunk, first.chunk, (size_t)(amg->ranks->chunks + 1) * 8);
-    TRY(take_ghosts(amg, l));
+    l->ghost = l->halo->there;
 done:
     return st;
 }
@@ -585,7 +574,7 @@ spmv_status amg_transpose_ranks(struct amg *amg, struct amg_level *l)
     l->a.row_ptr = offsets;
     l->a_t.row_ptr = offsets_t;
     l->a.rows = l->a.cols = l->a_t.rows = l->a_t.cols = l->rows;
-    TRY(take_ghosts(amg, l));
+    l->ghost = l->halo->there;
 done:
     drop_arrays(amg, &t);
     return st;
@@ -857,7 +846,7 @@ static spmv_status take_layout(struct amg *amg, struct amg_level *next, const sp
     next->a.row_ptr = offsets;
     next->all_nnz = c->nnz;
     TRY(amg_add_ranks(amg, next, &next->all_nnz));
-    TRY(take_ghosts(amg, next));
+    next->ghost = next->halo->there;
 done:
     return st;
 }
@@ -1104,7 +1093,7 @@ spmv_status amg_find_nodes_of_rank(struct amg *amg, const struct amg_level *l, i
     nodes->a = own;
     nodes->a.rows = nodes->a.cols = nodes->rows;
     nodes->a.row_ptr = offsets;
-    TRY(take_ghosts(amg, nodes));
+    nodes->ghost = nodes->halo->there;
 done:
     amg_release(&work);
     return st;

@@ -18,6 +18,7 @@ struct rank_halo {
     int64_t room, before, own, after;
     int64_t first;        /* number of the first own element */
     const int32_t *ghost; /* before + after: the numbers of the elements of other ranks; in host memory */
+    const int32_t *there; /* the same in the context's memory */
 };
 
 /* Arrays of a matrix in the context's memory, of context_alloc. */
