@@ -231,10 +231,14 @@ static const char *blocked_pays(const struct facts *f)
                : "gathers find much of x in the caches";
 }
 
-/* -------------------------------------------------------------- panels and wide */
+/* ------------------------------------------------------ panels, octets and wide */
 
-/* The least vectors: with fewer, the lanes of columns load as much of x at once. */
-enum { WIDE_LEAST = 8 };
+enum {
+    /* Vectors: with fewer, the lanes of columns load as much of x at once. */
+    WIDE_LEAST = 8,
+    /* Bytes of a row of x up to which a warp of octets has four octets and more. */
+    OCTETS_MOST_BYTES = 128
+};
 
 enum {
     /* The least bytes of x, or of as many rows as there are: a subwarp has a panel and as many lanes as a row of x has
@@ -270,10 +274,19 @@ static const char *panels_pays(const struct facts *f)
                : NULL;
 }
 
+static const char *octets_suits(const struct facts *f)
+{
+    return f->far_rows                                                 ? "rows of x are 2^32 bytes or more apart"
+           : f->rows > INT32_MAX                                       ? "more than 2^31 rows"
+           : f->named                                                  ? NULL
+           : f->vectors < WIDE_LEAST                                   ? "few vectors"
+           : (int64_t)f->vectors * f->vector_bytes > OCTETS_MOST_BYTES ? "more than 128 bytes a row of x"
+                                                                       : NULL;
+}
+
 static const char *wide_suits(const struct facts *f)
 {
     return f->far_rows               ? "rows of x are 2^32 bytes or more apart"
-           : f->rows > INT32_MAX     ? "more than 2^31 rows"
            : f->named                ? NULL
            : f->vectors < WIDE_LEAST ? "few vectors"
                                      : NULL;
@@ -350,6 +363,13 @@ const struct spmv_method cuda_methods[] = {
      .update = panels_cuda_update,
      .apply = panels_cuda_apply,
      .release = panels_cuda_release},
+    {.name = "octets", /* for several vectors */
+     .why = "lanes work on 16 bytes of a row of x, in octets of entries, of which a warp multiplies several at once",
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,
+     .suits = octets_suits,
+     .prepare = octets_cuda_prepare,
+     .apply = octets_cuda_apply,
+     .release = octets_cuda_release},
     {.name = "wide", /* for many vectors */
      .why = "lanes work on 16 bytes of a row of x, in shares of equal work whatever the row lengths",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,

@@ -134,26 +134,31 @@ static void reasons(void **state)
                                     {"blocked", several},
                                     {"tiles", several},
                                     {"panels", "few vectors"},
+                                    {"octets", "few vectors"},
                                     {"wide", "few vectors"},
                                     {NULL}});
-    /* Each panel has one column, or a column for each row. */
-    for (int same = 0; same < 2; same++) {
+    /* Each panel has one column, or a column for each row; rows of x of 64 and 136 bytes. */
+    for (int i = 0; i < 4; i++) {
         static int32_t shared[ROWS];
-        for (int i = 0; i < ROWS; i++)
-            shared[i] = i / 4;
+        for (int r = 0; r < ROWS; r++)
+            shared[r] = r / 4;
+        const bool same = i % 2 == 1 && large, wide = i / 2 == 1;
         spmv_csr b = a;
         b.col = same ? shared : col;
-        o.vectors = 8;
-        expect_passed(
-            ctx, &b, &o, same && large ? "panels" : "wide",
-            (struct passed[]){{"slices", several},
-                              {"long", several},
-                              {"groups", several},
-                              {"padded", several},
-                              {"blocked", several},
-                              {"tiles", several},
-                              {same && large ? NULL : "panels", large ? "neighbouring rows share few columns" : small},
-                              {NULL}});
+        o.vectors = wide ? 17 : 8;
+        expect_passed(ctx, &b, &o,
+                      same   ? "panels"
+                      : wide ? "wide"
+                             : "octets",
+                      (struct passed[]){{"slices", several},
+                                        {"long", several},
+                                        {"groups", several},
+                                        {"padded", several},
+                                        {"blocked", several},
+                                        {"tiles", several},
+                                        {same ? NULL : "panels", large ? "neighbouring rows share few columns" : small},
+                                        {wide ? "octets" : NULL, "more than 128 bytes a row of x"},
+                                        {NULL}});
     }
     o.vectors = 1;
     o.method = "padded";

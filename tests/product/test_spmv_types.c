@@ -96,7 +96,8 @@ static bool method_takes(const char *method, const struct variant *v)
     if (strcmp(method, "slices") == 0 || strcmp(method, "long") == 0 || strcmp(method, "groups") == 0 ||
         strcmp(method, "padded") == 0)
         return !many && !type_is_complex(v->types->sums);
-    if (host || strcmp(method, "columns") == 0 || strcmp(method, "wide") == 0 || strcmp(method, "panels") == 0)
+    if (host || strcmp(method, "columns") == 0 || strcmp(method, "wide") == 0 || strcmp(method, "panels") == 0 ||
+        strcmp(method, "octets") == 0)
         return true;
     return !many;
 }
@@ -238,8 +239,8 @@ static void check_applied(spmv_context *ctx, const struct matrix *m, const char 
         assert_ok(ctx, spmv_download(ctx, device_y, again, y_bytes));
         assert_memory_equal(y, again, (size_t)y_bytes);
     }
-    const bool any_width =
-        support_backend != SPMV_BACKEND_CUDA || strcmp(method, "wide") == 0 || strcmp(method, "panels") == 0;
+    const bool any_width = support_backend != SPMV_BACKEND_CUDA || strcmp(method, "wide") == 0 ||
+                           strcmp(method, "panels") == 0 || strcmp(method, "octets") == 0;
     const int step = v->vectors <= 32 ? 3 : v->vectors / 3;
     for (int c = 0; c < v->vectors && v->vectors > 1 && any_width; c += step)
         same_alone(ctx, a, method, v, x, x_n, y0, y, y_n, c);

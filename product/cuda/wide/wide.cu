@@ -2,12 +2,22 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <algorithm>
+#include <stdio.h>
 
+#include "core/plural.h"
 #include "product/cuda/spmv_types.cuh"
 #include "product/cuda/wide/wide.cuh"
 
 namespace
 {
+
+enum {
+    SHARE = 32,              /* items of a share, or up to twice as many: whole rows of the mean length */
+    LEAST_SHARE = 8,         /* of a small matrix */
+    MOST_SHARE = 96,         /* of a matrix with long rows */
+    SHARES = 1 << 13,        /* that keep all multiprocessors busy */
+    SHARED_BYTES = 48 * 1024 /* bytes of a block */
+};
 
 /* The bytes of scratch memory that the sums of tiles may take, unless a block of columns needs more. Tests
  * build with less. */
@@ -16,65 +26,94 @@ namespace
 #endif
 
 struct wide_state {
-    wide::structure structure;
+    wide::shares shares;
+    int64_t tiles;
     int columns_at_once;
-    void *memory, *empty, *parts;
+    bool split; /* a row has several shares */
+    void *begins, *heads, *tails;
 };
 
-wide_state *state_of(const spmv_plan *plan)
+int log_of(int64_t n)
 {
-    return (wide_state *)plan->state;
+    int log = 0;
+    while ((int64_t)1 << log < n)
+        log++;
+    return log;
 }
 
-/* The size of a part of an allocation, so that the next part is aligned. */
-int64_t aligned(int64_t bytes)
+/* The length of a share: as many rows of the mean length as SHARE items need. */
+int share_length(const spmv_csr &a)
 {
-    return (bytes + 63) / 64 * 64;
+    const int64_t items = a.rows + a.nnz, each = ceil_divide(items, a.rows);
+    int64_t least = SHARE;
+    while (least > LEAST_SHARE && items / least < SHARES)
+        least /= 2;
+    return (int)min_i64(ceil_divide(least, each) * each, MOST_SHARE);
+}
+
+template <int PACK> int lanes_log_for(int columns)
+{
+    return std::min(std::max(log_of(ceil_divide(columns, PACK)), (int)wide::LEAST_LANES_LOG), 5);
 }
 
 /* Multiplies j.columns columns, PACK at a time. */
 template <int PACK, typename T, typename Stored, typename Element>
-spmv_status run_with(const spmv_plan *plan, wide::job<T, Stored, Element> j)
+spmv_status run_with(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored, Element> j)
 {
-    j.lanes_log = lanes_log_for(j.columns, PACK);
-    const int subwarps = wide::THREADS >> j.lanes_log;
-    const bool several = warp_lanes >> j.lanes_log >= wide::QUAD;
-    const int64_t tiles = several ? subwarps / (wide::QUAD * wide::QUADS) : 1; /* of a block */
-    const int64_t in_columns = ceil_divide((int64_t)j.columns, (int64_t)PACK << j.lanes_log);
-    j.tile_blocks = (unsigned)ceil_divide(j.p.tiles, tiles);
-    j.blocks = j.tile_blocks + (unsigned)ceil_divide(j.p.empties, (int64_t)subwarps * wide::EMPTY_ROWS);
-    return launch(
-        plan->ctx, "spmv wide", (int)(j.blocks * in_columns), wide::THREADS,
-        several ? wide::multiply<PACK, true, T, Stored, Element> : wide::multiply<PACK, false, T, Stored, Element>, j);
+    spmv_context *const ctx = plan->ctx;
+    j.lanes_log = lanes_log_for<PACK>(j.columns);
+    int subwarps = wide::MOST_THREADS >> j.lanes_log;
+    const auto shared = [&] {
+        return wide::staged<Stored, wide::pack<T, PACK>::GROUP>::bytes((subwarps + 1) * s->shares.length) +
+               (s->split ? wide::sums_bytes<T, PACK>(subwarps << j.lanes_log) : 0);
+    };
+    while (shared() > SHARED_BYTES && subwarps > wide::TILE)
+        subwarps /= 2;
+    const int64_t columns = (int64_t)PACK << j.lanes_log, blocks = ceil_divide((int64_t)j.columns, columns);
+    const int threads = subwarps << j.lanes_log;
+    j.groups = (unsigned)ceil_divide(s->shares.count, (int64_t)subwarps);
+    spmv_status st = launch_shaped(ctx, "spmv wide", {(int)(j.groups * blocks), threads, shared(), false},
+                                   wide::multiply<PACK, T, Stored, Element>, j);
+    j.groups = (unsigned)ceil_divide(s->tiles, (int64_t)subwarps);
+    if (st == SPMV_OK && s->split && s->tiles > 1)
+        st = launch(ctx, "spmv wide join", (int)(j.groups * blocks), threads, wide::join<PACK, T, Stored, Element>, j);
+    return st;
 }
 
 /* Multiplies `columns` columns from column `first` on. Those beyond whole blocks of 512 bytes have a
  * launch of their own, with fewer lanes for each. */
 template <int PACK, typename T, typename Stored, typename Element>
-spmv_status run(const spmv_plan *plan, wide::job<T, Stored, Element> j, int first, int columns)
+spmv_status run(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored, Element> j, int first, int columns)
 {
     constexpr int BLOCK = PACK * warp_lanes;
     spmv_status st = SPMV_OK;
     for (const int end = first + columns; first < end && st == SPMV_OK; first += j.columns) {
-        const int left = std::min(end - first, state_of(plan)->columns_at_once);
+        const int left = std::min(end - first, s->columns_at_once);
         j.columns = left > BLOCK ? left / BLOCK * BLOCK : left;
         wide::job<T, Stored, Element> now = j;
         now.x = j.x + first;
         now.y = j.y + first;
-        st = run_with<PACK>(plan, now);
+        st = run_with<PACK>(plan, s, now);
     }
     return st;
+}
+
+/* The columns that a lane loads at once: one if there are not enough for two lanes. */
+template <typename Element> int pack_for(const spmv_plan *plan, const struct plan_product *p)
+{
+    constexpr int PACK = sizeof(Element) < 16 ? 16 / sizeof(Element) : 1;
+    const bool whole = plan->x_stride % PACK == 0 && plan->y_stride % PACK == 0 && (uintptr_t)p->x % 16 == 0 &&
+                       (uintptr_t)p->y % 16 == 0;
+    return whole && plan->vectors >= 2 * PACK ? PACK : 1;
 }
 
 template <typename T, typename Stored, typename Element>
 spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
 {
-    const wide_state *const s = state_of(plan);
-    const spmv_csr &a = plan->a;
-    const wide::job<T, Stored, Element> j = {s->structure,
-                                             a.col,
-                                             (const Stored *)a.val,
-                                             (uintptr_t)a.col % 16 == 0 && (uintptr_t)a.val % 16 == 0,
+    const wide_state *const s = (const wide_state *)plan->state;
+    const wide::job<T, Stored, Element> j = {s->shares,
+                                             plan->a.col,
+                                             (const Stored *)plan->a.val,
                                              (const Element *)p->x,
                                              (Element *)p->y,
                                              (uint32_t)(plan->x_stride * (int64_t)sizeof(Element)),
@@ -82,77 +121,61 @@ spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
                                              0,
                                              0,
                                              0,
-                                             0,
-                                             (uint64_t *)s->parts,
+                                             s->split,
+                                             (T *)s->heads,
+                                             (T *)s->tails,
                                              {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
-    return in_packs<Element>(plan, p, [&](auto pack, int first, int columns) {
-        return run<decltype(pack)::value>(plan, j, first, columns);
-    });
-}
-
-int blocks_for(int64_t n)
-{
-    return (int)ceil_divide(n, (int64_t)wide::THREADS);
-}
-
-spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
-{
-    return on_device(ctx, [&] {
-        return cuda_check(ctx, cudaMemsetAsync(memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
-    });
-}
-
-/* Marks the ends of rows, ranks the rows, and lists those without entries, if there are any. Waits. */
-spmv_status rank_rows(spmv_plan *plan, wide_state *s, int64_t quads)
-{
-    spmv_context *const ctx = plan->ctx;
-    wide::structure &p = s->structure;
-    const int64_t counts = aligned((quads + 1) * 4);
-    void *memory = nullptr;
-    int32_t with_entries = 0;
-    spmv_status st = spmv_alloc(ctx, counts + ctx->backend->scan_scratch(ctx, SPMV_I32, quads + 1), &memory);
-    if (st == SPMV_OK)
-        st = cleared(ctx, p.ends, counts);
-    if (st == SPMV_OK)
-        st = on_device(
-            ctx, [&] { return launch(ctx, "spmv wide ends", blocks_for(p.rows), wide::THREADS, wide::mark_ends, p); });
-    if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv wide counts", blocks_for(quads + 1), wide::THREADS, wide::count_ends,
-                          (const uint32_t *)p.ends, (int32_t *)memory, quads + 1);
-        });
-    if (st == SPMV_OK)
-        st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, memory, p.rank, quads + 1,
-                                (char *)memory + counts);
-    if (st == SPMV_OK)
-        st = spmv_download(ctx, p.rank + quads, &with_entries, (int64_t)sizeof with_entries);
-    spmv_free(ctx, memory);
-    p.empties = p.rows - with_entries;
-    if (st == SPMV_OK && p.empties > 0) {
-        st = plan_alloc(plan, p.rows * 4, &s->empty);
-        p.empty = (int32_t *)s->empty;
-        p.row = p.empty + p.empties;
+    if constexpr (sizeof(Element) < 16) {
+        constexpr int PACK = 16 / sizeof(Element);
+        if (pack_for<Element>(plan, p) == PACK) {
+            const int packed = plan->vectors / PACK * PACK;
+            const spmv_status st = run<PACK>(plan, s, j, 0, packed);
+            return st != SPMV_OK ? st : run<1>(plan, s, j, packed, plan->vectors - packed);
+        }
     }
-    if (st == SPMV_OK && p.empties > 0)
-        st = on_device(
-            ctx, [&] { return launch(ctx, "spmv wide rows", blocks_for(p.rows), wide::THREADS, wide::list_rows, p); });
-    if (st == SPMV_OK && p.tiles > 0)
+    return run<1>(plan, s, j, 0, plan->vectors);
+}
+
+/* Finds the shares, and the longest row if it has several. */
+spmv_status make_shares(spmv_plan *plan, wide_state *s)
+{
+    const spmv_csr &a = plan->a;
+    spmv_context *const ctx = plan->ctx;
+    const int length = share_length(a);
+    s->shares = {a.rows, a.nnz, a.row_ptr, a.row_ptr_bits == 64, length, ceil_divide(a.rows + a.nnz, (int64_t)length),
+                 nullptr};
+    s->tiles = ceil_divide(s->shares.count, (int64_t)wide::TILE);
+    void *memory = nullptr;
+    unsigned long long longest = 0;
+    spmv_status st = plan_alloc(plan, (s->shares.count + 1) * (int64_t)sizeof(wide::place_in_matrix), &s->begins);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (int64_t)sizeof longest, &memory);
+    if (st == SPMV_OK)
+        st = spmv_upload(ctx, &longest, memory, (int64_t)sizeof longest);
+    if (st == SPMV_OK)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv wide origins", blocks_for(p.tiles), wide::THREADS, wide::find_origins, p);
+            return launch(ctx, "spmv wide shares", grid_for(s->shares.count + 1, wide::MOST_THREADS),
+                          wide::MOST_THREADS, wide::find_shares, s->shares, (wide::place_in_matrix *)s->begins,
+                          (unsigned long long *)memory);
         });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, memory, &longest, (int64_t)sizeof longest);
+    spmv_free(ctx, memory);
+    s->shares.begin = (const wide::place_in_matrix *)s->begins;
+    s->split = longest != 0;
     return st;
 }
 
-/* Memory for the parts of rows that cross blocks. */
-spmv_status make_parts(spmv_plan *plan, wide_state *s)
+/* Memory for the sums of rows that cross tiles. */
+spmv_status make_scratch(spmv_plan *plan, wide_state *s)
 {
-    const int64_t size = 2 * (int64_t)spmv_type_size(plan->sums), tiles = max_i64(s->structure.tiles, 1);
+    const int64_t size = (int64_t)spmv_type_size(plan->sums);
     const int64_t block = 16 * warp_lanes / min_i64((int64_t)spmv_type_size(plan->type), 16);
-    const int64_t at_once = max_i64(SPMV_WIDE_SCRATCH / (tiles * size) / block * block, block);
-    s->columns_at_once = (int)min_i64(at_once, INT32_MAX / 2);
-    const int64_t bytes = tiles * min_i64(plan->vectors, s->columns_at_once) * size;
-    const spmv_status st = plan_alloc(plan, bytes, &s->parts);
-    return st != SPMV_OK ? st : cleared(plan->ctx, s->parts, bytes);
+    const int64_t at_once = max_i64(SPMV_WIDE_SCRATCH / (2 * s->tiles * size) / block * block, block);
+    s->columns_at_once = s->split ? (int)min_i64(at_once, INT32_MAX / 2) : INT32_MAX / 2;
+    const int64_t each = s->split ? s->tiles * min_i64(plan->vectors, s->columns_at_once) * size : 0;
+    const spmv_status st = plan_alloc(plan, each, &s->heads);
+    return st != SPMV_OK ? st : plan_alloc(plan, each, &s->tails);
 }
 
 } // namespace
@@ -162,26 +185,9 @@ extern "C" spmv_status wide_cuda_prepare(spmv_plan *plan)
     spmv_status st = plan_new_state(plan, (int64_t)sizeof(wide_state));
     if (st != SPMV_OK || plan->a.rows == 0)
         return st;
-    wide_state *const s = state_of(plan);
-    const spmv_csr &a = plan->a;
-    const int64_t tiles = ceil_divide(a.nnz, (int64_t)wide::TILE), quads = tiles * wide::QUADS;
-    const int64_t each = aligned((quads + 1) * 4);
-    st = plan_alloc(plan, 2 * each + tiles * 4, &s->memory);
-    char *const memory = (char *)s->memory;
-    s->structure = {a.rows,
-                    a.nnz,
-                    tiles,
-                    a.row_ptr,
-                    a.row_ptr_bits == 64,
-                    (uint32_t *)memory,
-                    (int32_t *)(memory + each),
-                    (int32_t *)(memory + 2 * each),
-                    nullptr,
-                    nullptr,
-                    0};
-    if (st == SPMV_OK)
-        st = rank_rows(plan, s, quads);
-    return st != SPMV_OK ? st : make_parts(plan, s);
+    wide_state *const s = (wide_state *)plan->state;
+    st = make_shares(plan, s);
+    return st != SPMV_OK ? st : make_scratch(plan, s);
 }
 
 extern "C" spmv_status wide_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
@@ -195,8 +201,8 @@ extern "C" spmv_status wide_cuda_apply(const spmv_plan *plan, const struct plan_
 
 extern "C" void wide_cuda_release(spmv_plan *plan)
 {
-    const wide_state *const s = state_of(plan);
-    spmv_free(plan->ctx, s->memory);
-    spmv_free(plan->ctx, s->empty);
-    spmv_free(plan->ctx, s->parts);
+    const wide_state *const s = (const wide_state *)plan->state;
+    spmv_free(plan->ctx, s->begins);
+    spmv_free(plan->ctx, s->heads);
+    spmv_free(plan->ctx, s->tails);
 }

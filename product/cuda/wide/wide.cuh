@@ -1,441 +1,414 @@
 /* Method "wide" of the backend cuda: products of many vectors.
  *
- * Idea:       the entries are divided into octets, wherever rows begin and end, so all work is equal. A
- *             subwarp takes an octet: a lane loads 16 bytes (PACK columns) of the rows of x for several of its
- *             entries at once. The plan keeps a bit for each entry, whether it is the last one of its row. Rows
- *             within an octet are stored at once. The parts of other rows are added over the octets of a quad by
- *             exchange between lanes, over the quads and tiles of a block in shared memory, and over blocks through
- *             memory: a block that ends with an open row publishes its part, and the block in which the row
- *             ends takes it. Of a long row, every sixteenth tile takes the parts of a group and publishes
- *             their sum. A launch goes through the matrix once for each block of at most 512 bytes of a row of x.
+ * Idea:       equal shares of the merge path along rows and entries, each for a subwarp of `lanes`
+ *             lanes. A lane has 16 bytes of a row of x (PACK columns) and their sums in registers. The
+ *             block stages the entries and the ends of the rows of all its shares in shared memory at
+ *             once, where all lanes of a subwarp read them. A share begins with a row, unless the row
+ *             is longer than a share: so neighbouring subwarps begin neighbouring rows together, and
+ *             the rows of x that those have in common come from the first-level cache. A launch goes
+ *             through the matrix once for each block of at most 512 bytes of a row of x.
  * Work:       nnz * columns products.
- * Depth:      octets of a quad; then the tiles of a row.
- * Launches:   1 for each group of columns.
- * Bytes:      the matrix and a fourth of a byte for each entry once for each block of columns, and of x a block's
- *             columns for each entry, from caches where possible, and y.
- * Changed:    since columns, a lane has a share of the entries, not a part of a row.
+ * Depth:      the items of a share; then the shares of a row.
+ * Launches:   1 for each group of columns, 2 if a row has several shares.
+ * Bytes:      the matrix once for each block of columns, and of x a block's columns for each entry,
+ *             from caches where possible, and y.
+ * Changed:    since columns, a lane has a share of the matrix, not a part of a row.
  * Wins when:  there are many vectors.
- * Bits:       the entries of a row that are in one octet are added one after the other, then the octets of a
- *             quad, the quads of a tile, tiles by the 16, and these. Octets depend on the matrix only. So a column
- *             has the same bits whatever the number of columns, strides and alignment.
- * Progress:   a block waits for blocks of smaller numbers only, which the device starts before it.
- * Source:     equal shares of the entries: D. Merrill, M. Garland, "Merge-based parallel sparse matrix-vector
- *             multiplication", SC 2016; parts in words with a status: D. Merrill, M. Garland, "Single-pass parallel
- *             prefix scan with decoupled look-back", NVR-2016-002, 2016; columns of x in vector loads: T. Gale,
- *             M. Zaharia, C. Young, E. Elsen, "Sparse GPU kernels for deep learning", SC 2020.
+ * Bits:       a row of at most a share's length is summed entry by entry. A longer one: the entries of
+ *             each share, then the shares of a tile, then tiles by the 16. Shares and tiles depend on
+ *             the matrix only. So a column has the same bits whatever the number of columns, strides
+ *             and alignment.
+ * Source:     the merge path: D. Merrill, M. Garland, "Merge-based parallel sparse matrix-vector
+ *             multiplication", SC 2016; columns of x in vector loads: T. Gale, M. Zaharia, C. Young,
+ *             E. Elsen, "Sparse GPU kernels for deep learning", SC 2020.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRODUCT_WIDE_CUH
 #define PRODUCT_WIDE_CUH
 
-#include "device/lookback.cuh"
-#include "product/cuda/packs.cuh"
+#include "device/block.cuh"
+#include "device/loads.cuh"
+#include "product/cuda/spmv_cuda.cuh"
 
 namespace wide
 {
 
-/* OCTET: entries of an octet. QUAD: octets of a quad. QUADS: of a tile. TOGETHER: entries of an octet whose rows of x
- * are loaded together. GROUP: tiles of a row that are added one after the other. EMPTY_ROWS: rows without entries for
- * each subwarp. */
+/* MOST_THREADS: of a block. LEAST_LANES_LOG: log2 of the least lanes of a subwarp, so that the shares of a
+ * block fit in its shared memory. RESIDENT: blocks that a multiprocessor has at once. TILE: shares of a
+ * tile; a block has whole tiles. MOST_ADDED: tiles that are added one after the other. */
 enum {
-    THREADS = 128,
-    OCTET = 8,
-    QUAD = 4,
-    QUADS = 4,
-    QUAD_ENTRIES = OCTET * QUAD,
-    TILE = QUAD_ENTRIES * QUADS,
-    TOGETHER = 4,
-    GROUP = 16,
-    EMPTY_ROWS = 4
+    MOST_THREADS = 128,
+    LEAST_LANES_LOG = 2,
+    MOST_SUBWARPS = MOST_THREADS >> LEAST_LANES_LOG,
+    RESIDENT = 8,
+    TILE = 4,
+    MOST_ADDED = 16
 };
-static_assert((int)QUAD_ENTRIES == (int)warp_lanes, "an entry for each lane, and a word of bits for a quad");
 
-/* The rows that have entries, by rank, and their ends. */
-struct structure {
-    int64_t rows, nnz, tiles;
+__device__ inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+__device__ inline int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The sums of neighbouring columns. */
+template <typename T, int PACK> struct alignas(sizeof(T) * PACK < 16 ? sizeof(T) * PACK : 16) pack {
+    /* Entries whose rows of x are loaded together. */
+    static constexpr int GROUP = sizeof(T) * PACK < 16 ? 8 : 4;
+
+    T at[PACK];
+
+    __device__ void add(const pack &other)
+    {
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            at[i] += other.at[i];
+    }
+
+    template <typename Element> __device__ void add(T value, const row_pack<T, Element, PACK> &row)
+    {
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            at[i] = multiply_add<Element>(value, row[i], at[i]);
+    }
+};
+
+/* Neighbouring entries' columns or values in shared memory, at a multiple of 16 bytes, or of their size. */
+template <typename Item, int COUNT> struct alignas(sizeof(Item) * COUNT < 16 ? sizeof(Item) * COUNT : 16) few {
+    Item at[COUNT];
+};
+
+/* Where a share begins: in this row, at this entry. */
+struct alignas(16) place_in_matrix {
+    int64_t row, entry;
+};
+
+/* Shares of the merge path: items 0 ... rows + nnz - 1 are the entries, and after its last entry the
+ * end of each row. Share i begins at item i * length; or, if that lies within a row of at most `length`
+ * entries, at the next row. So a share has fewer than 2 * length + 1 items. */
+struct shares {
+    int64_t rows, nnz;
     const void *row_ptr;
     bool wide_offsets;
-    uint32_t *ends;  /* of a quad: a bit for each entry that is the last one of its row */
-    int32_t *rank;   /* of a quad: of the row that its first entry is in */
-    int32_t *origin; /* of a tile: the tile in which this row begins */
-    int32_t *row;    /* by rank; NULL: all rows have entries */
-    int32_t *empty;  /* the other rows */
-    int64_t empties;
+    int length;
+    int64_t count;
+    const place_in_matrix *begin; /* count + 1 */
 
-    __device__ int64_t offset(int64_t i) const
+    __device__ int64_t offset(int64_t row) const
     {
-        return wide_offsets ? ((const int64_t *)row_ptr)[i] : (int64_t)((const int32_t *)row_ptr)[i];
+        return wide_offsets ? ((const int64_t *)row_ptr)[row] : (int64_t)((const int32_t *)row_ptr)[row];
     }
 
-    __device__ int64_t row_of(int32_t of_rank) const
+    /* Of a share, or the end of the matrix. */
+    __device__ place_in_matrix begin_of(int64_t share) const
     {
-        return row != nullptr ? row[of_rank] : of_rank;
+        return begin[share < count ? share : count];
     }
 
-    /* The number of rows with entries that end before this entry. */
-    __device__ int32_t ended_before(int64_t entry) const
+    /* Whether the row has entries before the place. */
+    __device__ bool within_row(place_in_matrix here) const
     {
-        const int64_t quad = entry / QUAD_ENTRIES;
-        return rank[quad] + __popc(ends[quad] & ((1u << (entry % QUAD_ENTRIES)) - 1));
+        return here.row < rows && offset(here.row) < here.entry;
+    }
+
+    /* The share in which a row begins that has more than `length` entries. */
+    __device__ int64_t share_of(int64_t row) const
+    {
+        return (offset(row) + row) / length;
     }
 };
 
-/* Sets the bits of ends, which are 0 before. */
-__global__ void __launch_bounds__(THREADS) mark_ends(structure s)
+/* begin[i], 0 <= i <= count. *longest: the entries of the longest row, if it has several shares; it is 0 before. */
+__global__ void __launch_bounds__(MOST_THREADS)
+    find_shares(shares p, place_in_matrix *begin, unsigned long long *longest)
 {
-    const int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (row >= s.rows)
-        return;
-    const int64_t last = s.offset(row + 1) - 1;
-    if (s.offset(row) <= last)
-        atomicOr(s.ends + last / QUAD_ENTRIES, 1u << (last % QUAD_ENTRIES));
-}
-
-/* count[q]: the rows that end in a quad. */
-__global__ void __launch_bounds__(THREADS) count_ends(const uint32_t *ends, int32_t *count, int64_t quads)
-{
-    const int64_t q = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (q < quads)
-        count[q] = __popc(ends[q]);
-}
-
-/* Lists the rows with entries by ranks, and the others. */
-__global__ void __launch_bounds__(THREADS) list_rows(structure s)
-{
-    const int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (row >= s.rows)
-        return;
-    const int64_t begin = s.offset(row);
-    const int32_t rank = s.ended_before(begin);
-    if (begin < s.offset(row + 1))
-        s.row[rank] = (int32_t)row;
-    else
-        s.empty[row - rank] = (int32_t)row;
-}
-
-__global__ void __launch_bounds__(THREADS) find_origins(structure s)
-{
-    const int64_t tile = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (tile < s.tiles)
-        s.origin[tile] = (int32_t)(s.offset(s.row_of(s.rank[tile * QUADS])) / TILE);
+    for (int64_t i = (int64_t)blockIdx.x * MOST_THREADS + threadIdx.x; i <= p.count;
+         i += (int64_t)gridDim.x * MOST_THREADS) {
+        const int64_t item = smaller(i * p.length, p.rows + p.nnz);
+        int64_t low = 0, high = p.rows; /* the number of rows that end before the item */
+        while (low < high) {
+            const int64_t middle = low + (high - low) / 2;
+            if (p.offset(middle + 1) + middle < item)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        place_in_matrix here = {low, item - low};
+        if (p.within_row(here)) {
+            const int64_t end = p.offset(low + 1), entries = end - p.offset(low);
+            if (entries <= p.length || here.entry == end)
+                here = {low + 1, end};
+            else if ((unsigned long long)entries > *longest)
+                atomicMax(longest, (unsigned long long)entries);
+        }
+        begin[i] = here;
+    }
 }
 
 /* A launch for `columns` columns of x and y. T: of sums and scalars; Stored: of values; Element: of vectors. */
 template <typename T, typename Stored, typename Element> struct job {
-    structure p;
+    shares p;
     const int32_t *col;
     const Stored *val; /* NULL: a pattern */
-    bool whole;        /* col and val begin at multiples of 16 bytes */
     const Element *x;
     Element *y;
     uint32_t x_row_bytes; /* from a row of x to the next */
     int64_t y_stride;
     int columns;
-    int lanes_log;                /* log2 of the lanes of a subwarp */
-    unsigned tile_blocks, blocks; /* for each block of columns: with tiles, and in all. Those of the same columns follow
-                                      each other, so that the caches need only these columns of x */
-    uint64_t *parts;              /* of a tile's column: the part of the row that goes on, in words with a status */
+    int lanes_log;    /* log2 of the lanes of a subwarp */
+    unsigned groups;  /* of the grid */
+    bool split;       /* a row has several shares */
+    T *heads, *tails; /* of each tile: the sum of the row that began before it, and of that which goes on */
     scaling<T> s;
 };
 
-/* Loads COUNT items from number `first` on; those beyond nnz are `absent`. aligned: they begin at a multiple of their
- * size. */
-template <int COUNT, typename Item>
-__device__ few<Item, COUNT> load_items(const Item *from, int64_t first, int64_t nnz, bool aligned, Item absent)
-{
-    if (aligned && first + COUNT <= nnz)
-        return load_few_once((const few<Item, COUNT> *)(from + first));
-    few<Item, COUNT> items;
-#pragma unroll
-    for (int i = 0; i < COUNT; i++)
-        items.at[i] = first + i < nnz ? load_once((const whole<Item> *)(from + first + i)).element : absent;
-    return items;
-}
+/* The place of a thread: in its block, and the share or tile and the column of its work. The grid has
+ * `groups` times as many blocks as there are blocks of columns; those of the same columns follow each
+ * other, so that the caches need only these columns of x. */
+struct place {
+    int subwarp, subwarps, lanes, column;
+    int64_t unit;
 
-/* Words of a pack's part, each 32 bits of it beside a status: 0 before it is published and after it is taken. */
-template <typename T, int PACK> struct part_words {
-    static constexpr int EACH = (int)(sizeof(T) / sizeof(uint32_t)), COUNT = EACH * PACK;
-
-    static __device__ void publish(uint64_t *at, const pack<T, PACK> &part)
+    __device__ place(int lanes_log, unsigned groups, int pack)
+        : subwarp((int)threadIdx.x >> lanes_log), subwarps((int)blockDim.x >> lanes_log), lanes(1 << lanes_log),
+          column((((int)(blockIdx.x / groups) << lanes_log) + ((int)threadIdx.x & (lanes - 1))) * pack),
+          unit((int64_t)(blockIdx.x % groups) * subwarps + subwarp)
     {
-        uint32_t half[COUNT];
-        memcpy(half, part.at, sizeof half);
-#pragma unroll
-        for (int w = 0; w < COUNT; w++)
-            store_relaxed(at + w, (uint64_t)1 << 32 | half[w]);
-    }
-
-    /* Calls add(part) for `count` parts, `apart` words from each other, as soon as they are there. */
-    template <typename Add> static __device__ void take(uint64_t *at, int64_t apart, int64_t count, const Add &add)
-    {
-        constexpr int BATCH = COUNT > 4 ? 1 : 2; /* parts that are loaded together */
-#pragma unroll 1
-        for (int64_t begin = 0; begin < count; begin += BATCH) {
-            uint64_t word[BATCH][COUNT];
-            bool there;
-            do {
-                there = true;
-#pragma unroll
-                for (int i = 0; i < BATCH; i++)
-#pragma unroll
-                    for (int w = 0; w < COUNT; w++)
-                        word[i][w] = begin + i < count ? load_relaxed(at + (begin + i) * apart + w) : (uint64_t)1 << 32;
-#pragma unroll
-                for (int i = 0; i < BATCH; i++)
-#pragma unroll
-                    for (int w = 0; w < COUNT; w++)
-                        there = there && word[i][w] >> 32 != 0;
-            } while (!there);
-#pragma unroll
-            for (int i = 0; i < BATCH; i++)
-                if (begin + i < count) {
-                    uint32_t half[COUNT];
-                    pack<T, PACK> part;
-#pragma unroll
-                    for (int w = 0; w < COUNT; w++) {
-                        half[w] = (uint32_t)word[i][w];
-                        store_relaxed(at + (begin + i) * apart + w, (uint64_t)0);
-                    }
-                    memcpy(part.at, half, sizeof half);
-                    add(part);
-                }
-        }
     }
 };
 
-/* The part of a row in progress, quads in order. */
-template <typename T, int PACK> struct in_order {
-    pack<T, PACK> sum;
-    bool ended; /* a row has ended */
-
-    __device__ void add(const pack<T, PACK> &of_quad, bool ends)
-    {
-        if (ends)
-            sum = of_quad;
-        else
-            sum.add(of_quad);
-        ended = ended || ends;
-    }
-};
-
-/* What a block knows after its octets: by quads what goes on after the last end of a row, or all, and whether a row
- * ends. */
-template <typename T, int PACK> struct block_parts {
-    const pack<T, PACK> *outs;
-    const bool *ends_row;
-    uint64_t *parts;                /* of the thread's column in tile 0 */
-    int64_t tile_words, first_tile; /* from a tile to the next in parts; of the block */
-    int lanes_log, in_columns;
-
-    /* The row in progress after the quads of a tile before `end`. */
-    __device__ in_order<T, PACK> up_to(int end) const
-    {
-        in_order<T, PACK> all = {};
-#pragma unroll 1
-        for (int q = (end - 1) / QUADS * QUADS; q < end; q++)
-            all.add(outs[(q << lanes_log) + in_columns], ends_row[q]);
-        return all;
-    }
-
-    /* The sum of the tiles of a row from this one on, before `end`. */
-    __device__ pack<T, PACK> added(int64_t from, int64_t end) const
-    {
-        pack<T, PACK> sum = {};
-        const int64_t published = end < first_tile ? end : first_tile;
-        part_words<T, PACK>::take(parts + from * tile_words, tile_words, published - from,
-                                  [&](const pack<T, PACK> &part) { sum.add(part); });
-#pragma unroll 1
-        for (int64_t t = from < first_tile ? first_tile : from; t < end; t++)
-            sum.add(up_to((int)(t - first_tile + 1) * QUADS).sum);
-        return sum;
-    }
-};
-
-/* Blocks that a multiprocessor has at once, so that no registers are spilled. */
-template <typename T, int PACK> constexpr int resident()
+/* Stores a row of y. */
+template <typename T, typename Stored, typename Element, int PACK>
+__device__ void store_row(const job<T, Stored, Element> &j, const pack<T, PACK> &sum, Element *y)
 {
-    return sizeof(T) == 4 && PACK <= 4 ? 7 : sizeof(T) * PACK <= 16 ? 6 : 4;
-}
-
-/* SEVERAL: a warp has whole quads, an octet for each subwarp. Otherwise it has one quad, in rounds. */
-template <int PACK, bool SEVERAL, typename T, typename Stored, typename Element>
-__global__ void __launch_bounds__(THREADS, resident<T, PACK>()) multiply(job<T, Stored, Element> j)
-{
-    /* By quads of the block: what goes on after the last end of a row, or all; and whether a row ends. */
-    __shared__ pack<T, PACK> outs[THREADS];
-    /* The thread's part of the row that ends first in the quad, without earlier quads. */
-    __shared__ pack<T, PACK> firsts[THREADS];
-    __shared__ bool ends_row[THREADS / QUAD], open; /* open: a row goes on after the block */
-    const structure &p = j.p;
-    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
-    const int lanes = 1 << j.lanes_log, slots = warp_lanes >> j.lanes_log, slot = lane >> j.lanes_log;
-    const int together = SEVERAL ? (int)QUAD : slots; /* octets of a quad at once */
-    const int within = slot & (together - 1), quads_of_warp = SEVERAL ? slots / QUAD : 1;
-    const int quad = warp * quads_of_warp + slot / together, quads = THREADS / warp_lanes * quads_of_warp;
-    const unsigned block = blockIdx.x % j.blocks;
-    const int in_columns = lane & (lanes - 1);
-    const int column = (((int)(blockIdx.x / j.blocks) << j.lanes_log) + in_columns) * PACK;
-    const bool mine = column < j.columns;
-    if (block >= j.tile_blocks) {
-        const int64_t number = ((int64_t)(block - j.tile_blocks) * THREADS + threadIdx.x) >> j.lanes_log;
-        for (int64_t i = number * EMPTY_ROWS; mine && i < (number + 1) * EMPTY_ROWS && i < p.empties; i++)
-            store_row(j.s, pack<T, PACK>(), j.y + p.empty[i] * j.y_stride + column);
-        return;
-    }
-    const int64_t first_quad = (int64_t)block * quads, number = first_quad + quad; /* of the quad */
-    const int64_t first_tile = first_quad / QUADS, tile = number / QUADS;
-    const bool there = number * QUAD_ENTRIES < p.nnz;
-    const uint32_t ends = there ? load_once(p.ends + number) : 0;
-    const int32_t rank = there ? load_once(p.rank + number) : 0;
-    const char *const x = settled((const char *)(j.x + (mine ? column : 0)));
-    const auto put = [&](int32_t of_rank, const pack<T, PACK> &sum) {
-        if (mine)
-            store_row(j.s, sum, j.y + p.row_of(of_rank) * j.y_stride + column);
-    };
-    /* The lane's entry of the quad. */
-    int32_t my_col = 0;
-    T my_val = {};
-    if constexpr (!SEVERAL) {
-        const int64_t entry = number * QUAD_ENTRIES + lane;
-        if (entry < p.nnz) {
-            my_col = load_once(j.col + entry);
-            my_val = j.val != nullptr ? T(load_once((const whole<Stored> *)(j.val + entry)).element) : real_value<T>(1);
-        }
-    }
-    pack<T, PACK> carry = {};
-    bool has_first = false;
-#pragma unroll 1
-    for (int begin = 0; begin < QUAD; begin += together) {
-        const int octet = begin + within; /* of the quad */
-        const int64_t entry = number * QUAD_ENTRIES + octet * OCTET;
-        const unsigned before = ends & ((1u << (octet * OCTET)) - 1); /* ends of rows in earlier octets */
-        const unsigned own = ends >> (octet * OCTET) & ((1u << OCTET) - 1);
-        int32_t now = rank + __popc(before);
-        pack<T, PACK> sum = {}, head = {};
-        few<int32_t, OCTET> cols;
-        if constexpr (SEVERAL)
-            cols = load_items<OCTET>(j.col, entry, p.nnz, j.whole, 0);
-        bool seen = false;
+    row_pack<T, Element, PACK> *const to = (row_pack<T, Element, PACK> *)y;
+    pack<T, PACK> out;
 #pragma unroll
-        for (int half = 0; half < OCTET; half += TOGETHER) {
-            row_pack<T, Element, PACK> rows[TOGETHER];
-            T val[TOGETHER];
-#pragma unroll
-            for (int u = 0; u < TOGETHER; u++) {
-                int32_t col;
-                if constexpr (SEVERAL)
-                    col = cols.at[half + u];
-                else
-                    col = __shfl_sync(0xffffffffu, my_col, octet * OCTET + half + u);
-                rows[u] = *(const row_pack<T, Element, PACK> *)in_global(x + (uint64_t)(uint32_t)col * j.x_row_bytes);
-            }
-            if constexpr (SEVERAL) {
-                few<Stored, TOGETHER> stored;
-                if (j.val != nullptr)
-                    stored = load_items<TOGETHER>(j.val, entry + half, p.nnz, j.whole, real_value<Stored>(0));
-#pragma unroll
-                for (int u = 0; u < TOGETHER; u++)
-                    val[u] = j.val != nullptr ? T(stored.at[u]) : real_value<T>(1);
-            } else {
-#pragma unroll
-                for (int u = 0; u < TOGETHER; u++)
-                    val[u] = shuffle_by(
-                        my_val, [&](auto word) { return __shfl_sync(0xffffffffu, word, octet * OCTET + half + u); });
-            }
-            const unsigned of_half = own >> half & ((1u << TOGETHER) - 1);
-#pragma unroll
-            for (int u = 0; u < TOGETHER; u++) {
-                sum.add(val[u], rows[u]);
-                if (of_half != 0 && (of_half >> u & 1) != 0) {
-                    if (seen)
-                        put(now, sum);
-                    else
-                        head = sum;
-                    seen = true;
-                    now++;
-                    sum = {};
-                }
-            }
-        }
-        /* The parts of a row go from octet to octet. */
-        pack<T, PACK> out = sum, arrived = carry;
-        if (within == 0 && !seen) {
-            out = carry;
-            out.add(sum);
-        }
-#pragma unroll 1
-        for (int step = 1; step < together; step++) {
-            pack<T, PACK> from_before;
-#pragma unroll
-            for (int i = 0; i < PACK; i++)
-                from_before.at[i] = shuffle_up(out.at[i], lanes);
-            if (within == step) {
-                arrived = from_before;
-                if (!seen) {
-                    out = arrived;
-                    out.add(sum);
-                }
-            }
-        }
-        if (seen) {
-            arrived.add(head);
-            if (before == 0) {
-                firsts[threadIdx.x] = arrived;
-                has_first = true;
-            } else {
-                put(rank + __popc(before), arrived);
-            }
-        }
+    for (int i = 0; i < PACK; i++)
+        out.at[i] = j.s.alpha * sum.at[i];
+    if (!j.s.beta_zero) {
+        const row_pack<T, Element, PACK> before = *to;
 #pragma unroll
         for (int i = 0; i < PACK; i++)
-            carry.at[i] = shuffle_by(out.at[i], [&](auto word) {
-                return __shfl_sync(0xffffffffu, word, ((slot | (together - 1)) << j.lanes_log) + in_columns);
-            });
+            out.at[i] += j.s.beta * before[i];
     }
-    if (within == 0)
-        outs[(quad << j.lanes_log) + in_columns] = carry;
-    if (within == 0 && in_columns == 0) {
-        ends_row[quad] = ends != 0;
-        if (quad == quads - 1)
-            open = (number + 1) * QUAD_ENTRIES < p.nnz && ends >> (QUAD_ENTRIES - 1) == 0;
+    row_pack<T, Element, PACK> stored;
+    stored.set(out.at);
+    *to = stored;
+}
+
+/* The entries of a block and the ends of its rows in shared memory. Entries are counted from `first` on,
+ * rows from the block's first. */
+template <typename Stored, int GROUP> struct staged {
+    int64_t first;
+    int32_t *places;
+    Stored *values;
+    int *ends; /* INT_MAX: of a row that goes on after the block */
+
+    /* Bytes for so many items: the first and the last group may have other entries. */
+    static __host__ __device__ int bytes(int items)
+    {
+        return (items + 2 * GROUP) * (int)(sizeof(Stored) + sizeof(int32_t));
     }
+
+    /* Loads everything between two places. Called by all threads; a barrier must follow. */
+    template <typename T, typename Element>
+    __device__ staged(const job<T, Stored, Element> &j, place_in_matrix from, place_in_matrix to, void *memory)
+        : first(from.entry / GROUP * GROUP), places((int32_t *)memory)
+    {
+        enum { EACH = 4 }; /* loads of a thread at once */
+        const int entries = (int)(to.entry - first), rows = (int)(to.row - from.row), threads = (int)blockDim.x;
+        const int room = (entries + GROUP - 1) / GROUP * GROUP;
+        values = (Stored *)(places + room);
+        ends = (int *)(values + room);
+        for (int e = (int)threadIdx.x; e < entries; e += EACH * threads) {
+            int32_t col[EACH];
+            Stored val[EACH];
+#pragma unroll
+            for (int i = 0; i < EACH; i++)
+                if (e + i * threads < entries) {
+                    col[i] = load_once(j.col + first + e + i * threads);
+                    val[i] = j.val != nullptr
+                                 ? load_once((const whole<Stored> *)(j.val + first + e + i * threads)).element
+                                 : real_value<Stored>(1);
+                }
+#pragma unroll
+            for (int i = 0; i < EACH; i++)
+                if (e + i * threads < entries) {
+                    places[e + i * threads] = col[i];
+                    values[e + i * threads] = val[i];
+                }
+        }
+        for (int r = (int)threadIdx.x; r <= rows; r += threads)
+            ends[r] = r < rows ? (int)(j.p.offset(from.row + r + 1) - first) : INT_MAX;
+    }
+};
+
+/* Stores the rows that cross shares, from the sums of the shares of a tile. */
+template <int PACK, typename T, typename Stored, typename Element>
+__device__ void finish_rows(const job<T, Stored, Element> &j, const place &at, place_in_matrix begin,
+                            place_in_matrix end, const pack<T, PACK> *heads, const pack<T, PACK> *tails)
+{
+    const shares &p = j.p;
+    const int64_t share = at.unit, tile = share / TILE, tile_first = tile * TILE;
+    const int column = at.column;
+    /* The sum of a row from share `from` to this one, in order. own: of this share. */
+    const auto through = [&](int64_t from, const pack<T, PACK> &own) {
+        if (from >= share)
+            return own;
+        int other = (int)threadIdx.x - ((int)(share - from) << j.lanes_log);
+        pack<T, PACK> sum = tails[other];
+        while ((other += at.lanes) < (int)threadIdx.x)
+            sum.add(tails[other]);
+        sum.add(own);
+        return sum;
+    };
+    if (column >= j.columns)
+        return;
+    if (begin.row < end.row && p.within_row(begin)) {
+        const int64_t from = p.share_of(begin.row);
+        const pack<T, PACK> sum = through(larger(from, tile_first), heads[threadIdx.x]);
+        if (from >= tile_first)
+            store_row(j, sum, j.y + begin.row * j.y_stride + column);
+        else
+            *(pack<T, PACK> *)(j.heads + tile * j.columns + column) = sum;
+    }
+    if (share == tile_first + TILE - 1 && p.within_row(end))
+        *(pack<T, PACK> *)(j.tails + tile * j.columns + column) =
+            through(larger(p.share_of(end.row), tile_first), tails[threadIdx.x]);
+}
+
+template <typename T, int PACK> int sums_bytes(int threads)
+{
+    return 2 * threads * (int)sizeof(pack<T, PACK>);
+}
+
+template <int PACK, typename T, typename Stored, typename Element>
+__global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored, Element> j)
+{
+    SPMV_DYNAMIC_SHARED(shared);
+    constexpr int GROUP = pack<T, PACK>::GROUP;
+    const shares &p = j.p;
+    const place at(j.lanes_log, j.groups, PACK);
+    const int64_t first_share = at.unit - at.subwarp;
+    const place_in_matrix block = p.begin_of(first_share), block_end = p.begin_of(first_share + at.subwarps);
+    const place_in_matrix share = p.begin_of(at.unit), share_end = p.begin_of(at.unit + 1);
+    pack<T, PACK> *const heads = (pack<T, PACK> *)shared, *const tails = heads + blockDim.x;
+    const staged<Stored, GROUP> here(j, block, block_end, j.split ? (void *)(tails + blockDim.x) : (void *)shared);
+    const bool mine = at.column < j.columns;
+    bool open = j.split && p.within_row(share); /* the row in progress began before the share */
     __syncthreads();
-    constexpr int EACH = part_words<T, PACK>::EACH;
-    const block_parts<T, PACK> all = {
-        outs, ends_row, j.parts + column * EACH, (int64_t)j.columns * EACH, first_tile, j.lanes_log, in_columns};
-    if (open && mine && within == 0 && quad % QUADS == QUADS - 1) {
-        bool goes_on = true; /* to the end of the block */
-        for (int q = quad + 1; q < quads; q++)
-            goes_on = goes_on && !ends_row[q];
-        /* The last tile of a group publishes the sum of the group, and takes the others. */
-        const in_order<T, PACK> own = all.up_to(quad + 1);
-        const int64_t origin = own.ended ? tile : p.origin[tile], last = tile + GROUP - 1 - (tile - origin) % GROUP;
-        if (goes_on && (last == tile || last >= first_tile + quads / QUADS)) {
-            pack<T, PACK> part = {};
-            if (last == tile)
-                part = all.added(tile - (GROUP - 1), tile);
-            part.add(own.sum);
-            part_words<T, PACK>::publish(all.parts + tile * all.tile_words, part);
+
+    /* Entries are counted from the first of the share. */
+    const int begin = (int)(share.entry - here.first), count = (int)(share_end.entry - share.entry);
+    const char *const x = settled((const char *)(j.x + (mine ? at.column : 0)));
+    Element *y = j.y + share.row * j.y_stride + at.column;
+    const int *ends = here.ends + (share.row - block.row), *const last = here.ends + (share_end.row - block.row);
+    int row_end = *ends - begin;
+    pack<T, PACK> sum = {};
+    const auto end_row = [&] {
+        if (mine && open)
+            heads[threadIdx.x] = sum;
+        else if (mine)
+            store_row(j, sum, y);
+        open = false;
+        sum = {};
+        y += j.y_stride;
+        row_end = *++ends - begin;
+    };
+    for (int e = -(begin % GROUP); e < count; e += GROUP) {
+        const few<int32_t, GROUP> cols = *(const few<int32_t, GROUP> *)(here.places + begin + e);
+        row_pack<T, Element, PACK> rows[GROUP];
+#pragma unroll
+        for (int u = 0; u < GROUP; u++)
+            if ((unsigned)(e + u) < (unsigned)count)
+                rows[u] =
+                    *(const row_pack<T, Element, PACK> *)in_global(x + (uint64_t)(uint32_t)cols.at[u] * j.x_row_bytes);
+        const few<Stored, GROUP> values = *(const few<Stored, GROUP> *)(here.values + begin + e);
+        if (e >= 0 && e + GROUP <= (row_end < count ? row_end : count)) {
+#pragma unroll
+            for (int u = 0; u < GROUP; u++)
+                sum.add(T(values.at[u]), rows[u]);
+        } else {
+#pragma unroll
+            for (int u = 0; u < GROUP; u++)
+                if ((unsigned)(e + u) < (unsigned)count) {
+                    if (e + u == row_end)
+                        do
+                            end_row();
+                        while (e + u == row_end);
+                    sum.add(T(values.at[u]), rows[u]);
+                }
         }
     }
-    if (!has_first || !mine)
+    while (ends < last)
+        end_row();
+    if (!j.split)
         return;
-    in_order<T, PACK> in_tile = {};
-    if (quad % QUADS > 0)
-        in_tile = all.up_to(quad);
-    in_tile.sum.add(firsts[threadIdx.x]);
-    const int64_t origin = p.origin[tile];
-    if (!in_tile.ended && origin < tile) {
-        pack<T, PACK> before = {};
-        const int64_t groups = origin < first_tile ? (first_tile - origin) / GROUP : 0;
-        part_words<T, PACK>::take(all.parts + (origin + GROUP - 1) * all.tile_words, GROUP * all.tile_words, groups,
-                                  [&](const pack<T, PACK> &part) { before.add(part); });
-        for (int64_t t = origin + groups * GROUP; t < tile; t += GROUP)
-            before.add(all.added(t, t + GROUP < tile ? t + GROUP : tile));
-        before.add(in_tile.sum);
-        in_tile.sum = before;
+    tails[threadIdx.x] = sum;
+    __syncthreads();
+    finish_rows<PACK>(j, at, share, share_end, heads, tails);
+}
+
+/* y of the rows that cross tiles: a subwarp has the row that ends in its tile. A row of many tiles is
+ * for the whole block. */
+template <int PACK, typename T, typename Stored, typename Element>
+__global__ void __launch_bounds__(MOST_THREADS) join(job<T, Stored, Element> j)
+{
+    __shared__ pack<T, PACK> sums[MOST_THREADS];
+    __shared__ int64_t from_tile[MOST_SUBWARPS];
+    const shares &p = j.p;
+    const place at(j.lanes_log, j.groups, PACK);
+    const int column = at.column;
+    const bool mine = column < j.columns;
+    const int64_t tile = at.unit, first_tile = tile - at.subwarp;
+    const place_in_matrix begin = p.begin_of(tile * TILE);
+    const bool joins = begin.row < p.begin_of(tile * TILE + TILE).row && p.within_row(begin);
+    const int64_t from = joins ? p.share_of(begin.row) / TILE : tile;
+    /* The sum of at most MOST_ADDED tiles from this one on, before `end`. */
+    const auto added = [&](int64_t from_here, int64_t end) {
+        const T *const tails = j.tails + column;
+        pack<T, PACK> sum = *(const pack<T, PACK> *)(tails + from_here * j.columns);
+        const int64_t last = smaller(from_here + MOST_ADDED, end);
+#pragma unroll 4
+        for (int64_t t = from_here + 1; t < last; t++)
+            sum.add(*(const pack<T, PACK> *)(tails + t * j.columns));
+        return sum;
+    };
+    const auto finish = [&](pack<T, PACK> sum, int64_t of_tile, int64_t of_row) {
+        sum.add(*(const pack<T, PACK> *)(j.heads + of_tile * j.columns + column));
+        store_row(j, sum, j.y + of_row * j.y_stride + column);
+    };
+    if ((threadIdx.x & (unsigned)(at.lanes - 1)) == 0)
+        from_tile[at.subwarp] = from;
+    __syncthreads();
+    if (mine && from < tile && tile - from <= MOST_ADDED)
+        finish(added(from, tile), tile, begin.row);
+    for (int other = 0; other < at.subwarps; other++) {
+        const int64_t start = from_tile[other], end = first_tile + other;
+        if (end - start <= MOST_ADDED)
+            continue;
+        pack<T, PACK> sum = {};
+        for (int64_t now = start; now < end; now += (int64_t)MOST_ADDED * at.subwarps) {
+            const int64_t own = now + (int64_t)MOST_ADDED * at.subwarp;
+            if (mine && own < end)
+                sums[threadIdx.x] = added(own, end);
+            __syncthreads();
+            for (int i = 0; at.subwarp == 0 && i < at.subwarps && now + (int64_t)MOST_ADDED * i < end; i++) {
+                if (now == start && i == 0)
+                    sum = sums[threadIdx.x];
+                else
+                    sum.add(sums[threadIdx.x + (unsigned)(i << j.lanes_log)]);
+            }
+            __syncthreads();
+        }
+        if (mine && at.subwarp == 0)
+            finish(sum, end, p.begin_of(end * TILE).row);
     }
-    put(rank, in_tile.sum);
 }
 
 } // namespace wide
