@@ -239,6 +239,18 @@ template <typename T, typename U> __global__ void __launch_bounds__(block_thread
                     (T)(e.size[c] * (double)((const U *)e.x)[(row * e.parts_of_number + part) * e.x_stride + c]);
 }
 
+template <typename T> __global__ void __launch_bounds__(block_threads) fill(const eigen_pass e)
+{
+    for (int64_t k = (int64_t)blockIdx.x * block_threads + threadIdx.x; k < e.n * e.q;
+         k += (int64_t)gridDim.x * block_threads)
+        ((T *)e.to)[k / e.q * e.to_stride + k % e.q] = (T)eigen_random(e.seed, k);
+}
+
+template <typename T> spmv_status run_random(spmv_context *ctx, const eigen_pass *e)
+{
+    return launch(ctx, "eigen random", grid_for(e->n * e->q, block_threads), block_threads, fill<T>, *e);
+}
+
 template <typename T> spmv_status run_squares(spmv_context *ctx, const eigen_pass *e)
 {
     const spmv_status st =
@@ -273,3 +285,4 @@ RUN(combine)
 RUN(squares)
 RUN(send)
 RUN(receive)
+RUN(random)
