@@ -27,6 +27,12 @@ struct record {
     bool failed;
 };
 
+/* A matrix in the context's memory, and its arrays if that is not host memory. */
+struct sent {
+    spmv_csr view;
+    void *arrays[3];
+};
+
 struct spectrum {
     const struct options *o;
     bool singular;
@@ -34,6 +40,8 @@ struct spectrum {
     double shift;
     spmv_context *ctx;
     struct input in, mass;
+    struct sent there[2]; /* of these */
+    double upload_seconds;
     spmv_statistics statistics;
     spmv_type type;
     int pairs;
@@ -152,7 +160,7 @@ static spmv_status solve_once(struct spectrum *s, void *vectors, void *others, s
     options.pairs = s->pairs;
     options.which = s->which;
     options.shift = s->shift;
-    options.mass = s->o->mass != NULL ? &s->mass.view : NULL;
+    options.mass = s->o->mass != NULL ? &s->there[1].view : NULL;
     options.solver = s->o->solver;
     options.precond = s->o->precond;
     options.type = s->type;
@@ -167,8 +175,9 @@ static spmv_status solve_once(struct spectrum *s, void *vectors, void *others, s
     if (st != SPMV_OK)
         return passed(s, st);
     s->began = monotonic_seconds();
-    *stop = s->singular ? spmv_svds(s->ctx, &s->in.view, &options, s->values, other, there, s->each, sizeof *s->each)
-                        : spmv_eigs(s->ctx, &s->in.view, &options, s->values, there, s->each, sizeof *s->each);
+    *stop = s->singular
+                ? spmv_svds(s->ctx, &s->there[0].view, &options, s->values, other, there, s->each, sizeof *s->each)
+                : spmv_eigs(s->ctx, &s->there[0].view, &options, s->values, there, s->each, sizeof *s->each);
     s->seconds = monotonic_seconds() - s->began;
     progress_end();
     if (s->record.failed)
@@ -189,6 +198,25 @@ static spmv_status solve_once(struct spectrum *s, void *vectors, void *others, s
     return st;
 }
 
+static spmv_status send(const struct spectrum *s, const struct input *in, struct sent *to)
+{
+    const spmv_csr *const a = &in->view;
+    spmv_status st = SPMV_OK;
+    to->view = *a;
+    to->view.memory = SPMV_MEMORY_CONTEXT;
+    if (spmv_context_backend(s->ctx) != SPMV_BACKEND_CUDA)
+        return st;
+    st = send_array(s->ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &to->arrays[0]);
+    if (st == SPMV_OK)
+        st = send_array(s->ctx, a->col, a->nnz * (int64_t)sizeof *a->col, &to->arrays[1]);
+    if (st == SPMV_OK && a->val != NULL)
+        st = send_array(s->ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type), &to->arrays[2]);
+    to->view.row_ptr = to->arrays[0];
+    to->view.col = to->arrays[1];
+    to->view.val = to->arrays[2];
+    return passed(s, st);
+}
+
 static spmv_status load(struct spectrum *s, const char *argument)
 {
     const struct options reading = options_for_matrix(s->o);
@@ -199,6 +227,13 @@ static spmv_status load(struct spectrum *s, const char *argument)
         st = passed(s, spmv_matrix_statistics(s->ctx, &s->in.view, &s->statistics, sizeof s->statistics));
     if (st != SPMV_OK)
         return st;
+    const double sending = monotonic_seconds();
+    st = send(s, &s->in, &s->there[0]);
+    if (st == SPMV_OK && s->o->mass != NULL)
+        st = send(s, &s->mass, &s->there[1]);
+    if (st != SPMV_OK)
+        return st;
+    s->upload_seconds = monotonic_seconds() - sending;
     const spmv_csr *const a = &s->in.view;
     const int64_t most = a->rows < a->cols ? a->rows : a->cols;
     s->type = input_type(s->o, &s->in);
@@ -388,6 +423,7 @@ static json_t *json_spectrum(const struct spectrum *s)
     if (s->repeats)
         json_put(result, "bitwise",
                  json_pack("{s:i, s:b, s:f}", "repeats", 1, "equal", !s->other_bits, "seconds", s->repeat_seconds));
+    json_put(result, "upload_seconds", json_number(s->upload_seconds));
     json_put(result, "eigs", eigs);
     json_put(root, "result", result);
     return root;
@@ -500,6 +536,9 @@ static spmv_status find(const struct options *o, const char *const *arguments, b
             complain("%s", plain_sentence(s.failure));
         st = s.verdict != SPMV_OK ? s.verdict : first_failure(st, s.stop);
     }
+    for (int m = 0; m < 2; m++)
+        for (int i = 0; i < 3; i++)
+            spmv_free(s.ctx, s.there[m].arrays[i]);
     free(s.values);
     free(s.each);
     free(s.vectors);

@@ -77,8 +77,8 @@ struct options {
     bool inner;
     double rtol, atol;
     double damp, conlim;
-    const char *which, *mass; /* of eigs; mass NULL: not given */
-    int pairs;                /* of eigs and svds */
+    const char *which, *mass;       /* of eigs; mass NULL: not given */
+    int pairs;                      /* of eigs and svds */
     bool condition;                 /* --condition */
     int scaling;                    /* a spmv_column_scaling */
     double max_seconds;             /* 0: no limit */
@@ -99,8 +99,8 @@ struct options {
     /* arguments that are not options, in order; options_free */
     const char **arguments;
     int count;
-    char *command_line; /* quoted for the shell; options_free */
-    char *job_line;     /* the same words without those that ranks may have differently; options_free */
+    char *command_line;       /* quoted for the shell; options_free */
+    char *job_line;           /* the same words without those that ranks may have differently; options_free */
     bool given[OPTIONS_MOST]; /* option i of the table was given */
     /* the argument after a --json or --csv without a value; NULL: none */
     const char *spaced_option, *spaced_word;

@@ -248,14 +248,14 @@ static spmv_status make_shifted(struct eigen_problem *p, const spmv_csr *a, cons
     row_ptr[0] = 0;
     for (int64_t i = 0; i < n; i++) {
         const int64_t first = count;
-        const int64_t unit_ptr[2] = {0, 1};
+        const int64_t one_ptr[2] = {0, 1};
         const int32_t own = (int32_t)i;
-        const spmv_csr unit = csr_of(1, n, 1, unit_ptr, &own, NULL, SPMV_F64, SPMV_MEMORY_HOST);
+        const spmv_csr one = csr_of(1, n, 1, one_ptr, &own, NULL, SPMV_F64, SPMV_MEMORY_HOST);
         add_row(a, i, 1, p->parts, sums, has, col, &count);
         if (mass != NULL)
             add_row(mass, i, -p->options.shift, p->parts, sums, has, col, &count);
         else
-            add_row(&unit, 0, -p->options.shift, p->parts, sums, has, col, &count);
+            add_row(&one, 0, -p->options.shift, p->parts, sums, has, col, &count);
         qsort(col + first, (size_t)(count - first), sizeof *col, by_column);
         for (int64_t k = first; k < count; k++) {
             has[col[k]] = false;
@@ -427,7 +427,7 @@ static double rounding(const struct eigen_problem *p)
 
 /* The bound of Kato and Temple for the values first to last together: the sum of their squared residuals over the distance
  * to the others. A value that is not known beyond the last one: infinite. */
-static double bound_of_group(const struct eigen_problem *p, const int *order, int first, int last)
+static double bound_together(const struct eigen_problem *p, const int *order, int first, int last)
 {
     double squares = 0, gap = INFINITY;
     const double low = p->values[order[first]], high = p->values[order[last]];
@@ -454,7 +454,7 @@ static double separated_bound(const struct eigen_problem *p, const int *order, i
     double best = INFINITY;
     for (int first = place; first >= 0 && first > place - 8; first--)
         for (int last = place; last < p->pairs && last < place + 8; last++)
-            best = fmin(best, bound_of_group(p, order, first, last));
+            best = fmin(best, bound_together(p, order, first, last));
     return best;
 }
 

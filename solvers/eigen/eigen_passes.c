@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/loops/host_tiles.h"
-#include "core/splitmix.h"
 
 enum { ROWS = 128, PANEL = 32 };
 
@@ -317,25 +316,18 @@ spmv_status block_copy(const struct eigen_vectors *v, struct eigen_block from, s
     return block_receive(&real, real.type, from.at, from.stride * parts, ones, to);
 }
 
+/* Number k of a row of real columns is random number row * q + k. */
 spmv_status block_random(const struct eigen_vectors *v, struct eigen_block to, uint64_t seed)
 {
-    spmv_status st = SPMV_OK;
-    const spmv_type part = type_part(v->type);
-    const int64_t width = (int64_t)to.columns * type_parts(v->type), bytes = v->n * width * real_bytes(part);
-    const bool gpu = context_on_device(v->ctx);
-    void *host = NULL, *there = NULL;
-    TRY(host_alloc(v->ctx, max_i64(1, bytes), "start vectors", &host));
-    for (int64_t i = 0; i < v->n * width; i++)
-        real_set(part, host, i, (double)(int64_t)splitmix_at(seed, i) * 0x1p-63);
-    if (gpu) {
-        TRY(context_alloc(v->ctx, max_i64(1, bytes), &there));
-        TRY(spmv_upload(v->ctx, host, there, bytes));
-    }
-    TRY(block_copy(v, (struct eigen_block){gpu ? there : host, to.columns, to.columns}, to));
-    if (gpu)
-        TRY(spmv_synchronize(v->ctx));
-done:
-    context_free(v->ctx, there);
-    host_free(host);
-    return st;
+    struct eigen_pass e = begin(v);
+    e.q = to.columns * e.parts_of_number;
+    e.to = to.at;
+    e.to_stride = to.stride * e.parts_of_number;
+    e.seed = seed;
+    if (v->n == 0)
+        return SPMV_OK;
+    if (context_on_device(v->ctx))
+        return eigen_random_cuda(v->ctx, &e);
+    RUN(v, &e, random, e.q);
+    return SPMV_OK;
 }

@@ -4,7 +4,7 @@
  *           through shared memory as f64. Another kernel adds the stripes in their order. X and Y are read from memory about
  *           once: the blocks of a stripe run side by side.
  * combine:  a block has some rows, which it reads as a whole into shared memory before it writes, so the result may replace
- *           them. C passes through shared memory, CHUNK rows and WIDE columns at a time.
+ *           them. C passes through shared memory, DEEP rows and WIDE columns at a time.
  * others:   a warp has a row, a lane every 32nd column.
  * Sums:     in f64 with fma, whose products are not rounded.
  * Bits:     stripes follow from the number of rows alone.
@@ -114,13 +114,13 @@ template <typename T> spmv_status run_gram(spmv_context *ctx, const eigen_pass *
 /* ------------------------------------------------------------- X C */
 
 /* A block has ROWS rows; 16 x 16 threads have ROWS / 16 rows and 4 columns each. */
-enum { CHUNK = 16, WIDE = 64, MANY_ROWS = 64, FEW_ROWS = 16, SHARED_BYTES = 160 * 1024 };
+enum { DEEP = 16, WIDE = 64, MANY_ROWS = 64, FEW_ROWS = 16, SHARED_BYTES = 160 * 1024 };
 
 template <typename T, int ROWS> __global__ void __launch_bounds__(block_threads) combine(const eigen_pass e)
 {
     constexpr int OWN = ROWS / 16, SIDE = WIDE / 16;
     SPMV_DYNAMIC_SHARED(memory);
-    double *const c = (double *)memory, *const x = c + CHUNK * WIDE; /* x: ROWS rows of p + 1 numbers */
+    double *const c = (double *)memory, *const x = c + DEEP * WIDE; /* x: ROWS rows of p + 1 numbers */
     const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16, pitch = e.p + 1;
     for (int64_t first = (int64_t)blockIdx.x * ROWS; first < e.n; first += (int64_t)gridDim.x * ROWS) {
         __syncthreads();
@@ -130,14 +130,14 @@ template <typename T, int ROWS> __global__ void __launch_bounds__(block_threads)
         }
         for (int b = 0; b < e.q; b += WIDE) {
             double sum[OWN][SIDE] = {};
-            for (int from = 0; from < e.p; from += CHUNK) {
+            for (int from = 0; from < e.p; from += DEEP) {
                 __syncthreads();
-                for (int k = (int)threadIdx.x; k < CHUNK * WIDE; k += block_threads) {
+                for (int k = (int)threadIdx.x; k < DEEP * WIDE; k += block_threads) {
                     const int a = from + k / WIDE, column = b + k % WIDE;
                     c[k] = a < e.p && column < e.q ? e.c[(int64_t)a * e.q + column] : 0.0;
                 }
                 __syncthreads();
-                const int many = e.p - from < CHUNK ? e.p - from : (int)CHUNK;
+                const int many = e.p - from < DEEP ? e.p - from : (int)DEEP;
 #pragma unroll 4
                 for (int a = 0; a < many; a++) {
                     double of_x[OWN], of_c[SIDE];
@@ -169,14 +169,14 @@ template <typename T, int ROWS> __global__ void __launch_bounds__(block_threads)
 
 template <typename T, int ROWS> spmv_status run_combine_of(spmv_context *ctx, const eigen_pass *e)
 {
-    const int bytes = (int)((CHUNK * WIDE + (int64_t)ROWS * (e->p + 1)) * (int64_t)sizeof(double));
+    const int bytes = (int)((DEEP * WIDE + (int64_t)ROWS * (e->p + 1)) * (int64_t)sizeof(double));
     return launch_with_shared<combine<T, ROWS>>(ctx, "eigen combine",
                                                 {grid_for(e->n, ROWS), block_threads, bytes, false}, *e);
 }
 
 template <typename T> spmv_status run_combine(spmv_context *ctx, const eigen_pass *e)
 {
-    const int64_t many = (CHUNK * WIDE + (int64_t)MANY_ROWS * (e->p + 1)) * (int64_t)sizeof(double);
+    const int64_t many = (DEEP * WIDE + (int64_t)MANY_ROWS * (e->p + 1)) * (int64_t)sizeof(double);
     return many <= SHARED_BYTES ? run_combine_of<T, MANY_ROWS>(ctx, e) : run_combine_of<T, FEW_ROWS>(ctx, e);
 }
 
@@ -239,6 +239,18 @@ template <typename T, typename U> __global__ void __launch_bounds__(block_thread
                     (T)(e.size[c] * (double)((const U *)e.x)[(row * e.parts_of_number + part) * e.x_stride + c]);
 }
 
+template <typename T> __global__ void __launch_bounds__(block_threads) fill(const eigen_pass e)
+{
+    for (int64_t k = (int64_t)blockIdx.x * block_threads + threadIdx.x; k < e.n * e.q;
+         k += (int64_t)gridDim.x * block_threads)
+        ((T *)e.to)[k / e.q * e.to_stride + k % e.q] = (T)eigen_random(e.seed, k);
+}
+
+template <typename T> spmv_status run_random(spmv_context *ctx, const eigen_pass *e)
+{
+    return launch(ctx, "eigen random", grid_for(e->n * e->q, block_threads), block_threads, fill<T>, *e);
+}
+
 template <typename T> spmv_status run_squares(spmv_context *ctx, const eigen_pass *e)
 {
     const spmv_status st =
@@ -273,3 +285,4 @@ RUN(combine)
 RUN(squares)
 RUN(send)
 RUN(receive)
+RUN(random)

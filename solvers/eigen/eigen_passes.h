@@ -13,6 +13,7 @@
 
 #include "core/reals.h"
 #include "core/runtime.h"
+#include "core/splitmix.h"
 
 struct eigen_block {
     void *at;
@@ -76,7 +77,8 @@ spmv_status block_receive(const struct eigen_vectors *v, spmv_type other, const 
 /* to = from, of the same number of columns. Queued. */
 spmv_status block_copy(const struct eigen_vectors *v, struct eigen_block from, struct eigen_block to);
 
-/* Fixed pseudo-random numbers in [-1, 1), which depend on the row, the column and the seed. Waits. */
+/* Fixed pseudo-random numbers in [-1, 1), which depend on the row, the column, the columns of the block and
+ * the seed. Queued. */
 spmv_status block_random(const struct eigen_vectors *v, struct eigen_block to, uint64_t seed);
 
 /* ------------------------------------------------------------- the kernels */
@@ -99,7 +101,13 @@ struct eigen_pass {
     int count;
     const int *which;
     const double *values, *size;
+    uint64_t seed;
 };
+
+HOST_DEVICE_FN double eigen_random(uint64_t seed, int64_t i)
+{
+    return (double)(int64_t)splitmix_at(seed, i) * 0x1p-63;
+}
 
 /* The stripes. EIGEN_MOST_STRIPES: two for each multiprocessor of an H100. */
 enum { EIGEN_MOST_STRIPES = 264, EIGEN_LEAST_ROWS = 256, EIGEN_MOST_COLUMNS = 1536 };
@@ -113,6 +121,7 @@ spmv_status eigen_gram_cuda(spmv_context *ctx, const struct eigen_pass *p) CUDA_
 spmv_status eigen_combine_cuda(spmv_context *ctx, const struct eigen_pass *p) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status eigen_squares_cuda(spmv_context *ctx, const struct eigen_pass *p) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status eigen_send_cuda(spmv_context *ctx, const struct eigen_pass *p) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status eigen_random_cuda(spmv_context *ctx, const struct eigen_pass *p) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status eigen_receive_cuda(spmv_context *ctx, const struct eigen_pass *p) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

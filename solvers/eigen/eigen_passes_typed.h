@@ -134,6 +134,14 @@ static ALWAYS_INLINE void TYPED(receive)(const struct eigen_pass *e, int64_t str
                     (VALUE)(e->size[c] * real_at(e->other, e->x, (i * e->parts_of_number + part) * e->x_stride + c));
 }
 
+static ALWAYS_INLINE void TYPED(random)(const struct eigen_pass *e, int64_t stripe)
+{
+    const int64_t rows = e->stripe_rows, end = min_i64(e->n, (stripe + 1) * rows);
+    for (int64_t i = stripe * rows; i < end; i++)
+        for (int c = 0; c < e->q; c++)
+            ((VALUE *)e->to)[i * e->to_stride + c] = (VALUE)eigen_random(e->seed, i * e->q + c);
+}
+
 #define TILE(name)                                                                                                     \
     static void TYPED(name##_tile)(void *state, int64_t tile)                                                          \
     {                                                                                                                  \
@@ -148,4 +156,5 @@ TILE(combine)
 TILE(squares)
 TILE(send)
 TILE(receive)
+TILE(random)
 #undef TILE

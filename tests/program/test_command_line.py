@@ -44,7 +44,7 @@ class PlainForm(test_program.Case):
 
     def test_options_of_others_are_refused_alike(self):
         for words in (["poisson2d:3"], ["matvec", "poisson2d:3"]):
-            self.fails(1, *words, "--rtol", "1", says="option --rtol is not for matvec; spmv solve accepts it")
+            self.fails(1, *words, "--rtol", "1", says="option --rtol is not for matvec; spmv solve, spmv eigs and spmv svds accept it")
 
     def test_help(self):
         self.assertEqual(self.ok("poisson2d:3", "--help").stdout, self.ok("matvec", "--help").stdout)
@@ -56,7 +56,7 @@ VALUES = {
     "output": ["-o", "out.svg"], "alpha": ["--alpha", "2"], "beta": ["--beta", "2"], "y0": ["--y0", "v"], "transpose": ["--transpose"],
     "x0": ["--x0", "v"], "rtol": ["--rtol", "1"], "atol": ["--atol", "1"], "damp": ["--damp", "1"],
     "conlim": ["--conlim", "9"], "condition": ["--condition"], "scaling": ["--scaling", "none"], "max-iterations": ["--max-iterations", "3"],
-    "max-seconds": ["--max-seconds", "100"],
+    "max-seconds": ["--max-seconds", "100"], "pairs": ["-k", "3"], "which": ["--which", "largest"], "mass": ["--mass", "M"],
     "history": ["--history", "h.csv"], "plot": ["--plot", "p.svg"], "precond": ["--precond", "none"],
     "solution": ["--solution", "ones"], "inner": ["--inner"], "suite": ["--suite", "small"], "op": ["--op", "spmv"],
     "size": ["--size", "64"], "peers": ["--peers", "none"], "csv": ["--csv"], "summary": ["--summary"], "seed": ["--seed", "1"],
@@ -85,8 +85,8 @@ class Help(test_program.Case):
 
     def test_effects(self):
         takers = lambda option: {c for c in COMMANDS if option in options_of(self.ok(c, "--help").stdout)}
-        self.assertEqual(takers("format"), {"matvec", "solve"})
-        self.assertEqual(takers("verify"), {"matvec", "solve"})
+        self.assertEqual(takers("format"), {"matvec", "solve", "eigs", "svds"})
+        self.assertEqual(takers("verify"), {"matvec", "solve", "eigs", "svds"})
         self.assertEqual(takers("compress"), {"matvec", "solve", "bench", "info"})
         self.assertEqual(takers("method"), {"matvec", "spgemm", "solve", "bench", "info"})
         self.assertEqual(takers("rung"), {"solve", "bench", "explain"})
@@ -445,7 +445,7 @@ class Release(test_program.Case):
                       ["solve", "poisson2d:9", "--vectors", "2"], ["solve", "poisson2d:9", "--precond", "jacobi", "--verify=bitwise"],
                       ["matvec", "poisson2d:9", "--ranks", "2"], ["solve", "poisson2d:9", "--ranks", "2"],
                       ["bench", "poisson2d:9", "--ranks", "2"], ["spgemm", "poisson2d:9", "poisson2d:9"],
-                      ["info", self.data("symmetric4.mtx")], ["doctor"], ["spy", "poisson2d:9"]):  # fmt: skip
+                      ["eigs", "poisson2d:4", "--verify=bitwise"], ["svds", "poisson2d:4"], ["info", self.data("symmetric4.mtx")], ["doctor"], ["spy", "poisson2d:9"]):  # fmt: skip
             found |= set(keys(json.loads(self.ok(*words, "--json", env=FEW).stdout)))
         self.assertIn("worst_vector", found)
         self.assertIn("vectors", found)
