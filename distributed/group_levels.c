@@ -125,7 +125,9 @@ static spmv_status complete(struct level *l, spmv_group_matrix *first)
                                  .after = h->after,
                                  .first = m->col_of_rank[rank],
                                  .ghost = h->ghost,
-                                 .there = context_on_device(m->ctx) ? m->context_ghosts : h->ghost};
+                                 .there = context_on_device(m->ctx) ? m->context_ghosts : h->ghost,
+                                 .sent = context_on_device(m->ctx) ? h->context_index : h->index,
+                                 .sent_count = h->count};
     m->ranks.before = h->room;
     m->ranks.after = h->after;
     l->first = m->first = first;

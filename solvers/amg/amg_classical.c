@@ -61,7 +61,10 @@ spmv_status amg_choose_interpolation(struct amg *amg, const struct amg_level *l)
     TRY(amg_alloc(&work, sample * 8, (void **)&s.count));
     if (l->halo != NULL) {
         TRY(amg_alloc_vector(amg, &work, l->rows, &s.seen));
-        TRY(run_see(amg, &s, l->rows));
+        s.sent = l->halo->sent;
+        s.own_begin = amg_room(l);
+        s.own_end = s.own_begin + amg_own_rows(l);
+        TRY(run_see(amg, &s, l->halo->sent_count));
         TRY(amg_fetch_vector(amg, l, s.seen));
     }
     TRY(run_one_way(amg, &s, sample));

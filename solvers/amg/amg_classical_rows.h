@@ -46,8 +46,12 @@ AMG_ROW const struct amg_csr *amg_columns_of(const struct amg_dependence *s)
 struct amg_sample {
     struct amg_dependence graph; /* without m */
     int64_t begin, stride;
-    void *seen;     /* T: m of the first AMG_LOOK entries of each row; NULL: not known */
-    int64_t *count; /* see one_way */
+    /* with ranks: T: m of the first AMG_LOOK entries of rows of other ranks, in the layout of the level; NULL: none.
+     * sent: own rows of which others have it, counted from the first one */
+    void *seen;
+    const int32_t *sent;
+    int64_t own_begin, own_end; /* own rows in the layout */
+    int64_t *count;             /* see one_way */
 };
 
 /* The choice of coarse rows. */
@@ -130,12 +134,14 @@ AMG_ROW int TYPED(amg_pulls)(const struct amg_dependence *s, T pull, T most)
  * a long row, which many rows may look at, AMG_LOOK entries count. */
 AMG_ROW int TYPED(amg_is_far)(const struct amg_sample *s, int64_t j, T least)
 {
-    return ((const T *)s->graph.diagonal)[j] > least &&
-           (s->seen != (void *)0 ? ((const T *)s->seen)[j] : TYPED(amg_largest_of)(&s->graph, j, AMG_LOOK)) > least;
+    return ((const T *)s->graph.diagonal)[j] > least && (s->seen != (void *)0 && (j < s->own_begin || j >= s->own_end)
+                                                             ? ((const T *)s->seen)[j]
+                                                             : TYPED(amg_largest_of)(&s->graph, j, AMG_LOOK)) > least;
 }
 
-AMG_ROW void TYPED(amg_see)(const struct amg_sample *s, int64_t i)
+AMG_ROW void TYPED(amg_see)(const struct amg_sample *s, int64_t k)
 {
+    const int64_t i = s->own_begin + s->sent[k];
     ((T *)s->seen)[i] = TYPED(amg_largest_of)(&s->graph, i, AMG_LOOK);
 }
 

@@ -19,6 +19,8 @@ struct rank_halo {
     int64_t first;        /* number of the first own element */
     const int32_t *ghost; /* before + after: the numbers of the elements of other ranks; in host memory */
     const int32_t *there; /* the same in the context's memory */
+    const int32_t *sent;  /* own elements that other ranks have among theirs; in the context's memory */
+    int64_t sent_count;
 };
 
 /* Arrays of a matrix in the context's memory, of context_alloc. */
