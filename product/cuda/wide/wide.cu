@@ -51,7 +51,7 @@ spmv_status run_with(const spmv_plan *plan, const wide_state *s, wide::job<T, St
     j.lanes_log = std::max(lanes_log_for(j.columns, PACK), (int)wide::LEAST_LANES_LOG);
     int subwarps = wide::MOST_THREADS >> j.lanes_log;
     const auto shared = [&] {
-        return wide::staged<Stored, wide::group<T, PACK>()>::bytes((subwarps + 1) * s->shares.length) +
+        return wide::staged<Stored, wide::together<T, PACK>>::bytes((subwarps + 1) * s->shares.length) +
                (s->split ? wide::sums_bytes<T, PACK>(subwarps << j.lanes_log) : 0);
     };
     while (shared() > SHARED_BYTES && subwarps > wide::TILE)

@@ -54,10 +54,7 @@ __device__ inline int64_t larger(int64_t a, int64_t b)
 }
 
 /* Entries whose rows of x are loaded together. */
-template <typename T, int PACK> constexpr int group()
-{
-    return sizeof(T) * PACK < 16 ? 8 : 4;
-}
+template <typename T, int PACK> constexpr int together = sizeof(T) * PACK < 16 ? 8 : 4;
 
 /* Where a share begins: in this row, at this entry. */
 struct alignas(16) place_in_matrix {
@@ -248,7 +245,7 @@ template <int PACK, typename T, typename Stored, typename Element>
 __global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored, Element> j)
 {
     SPMV_DYNAMIC_SHARED(shared);
-    constexpr int GROUP = group<T, PACK>();
+    constexpr int GROUP = together<T, PACK>;
     const shares &p = j.p;
     const place at(j.lanes_log, j.groups, PACK);
     const int64_t first_share = at.unit - at.subwarp;
