@@ -33,14 +33,6 @@ struct wide_state {
     void *begins, *heads, *tails;
 };
 
-int log_of(int64_t n)
-{
-    int log = 0;
-    while ((int64_t)1 << log < n)
-        log++;
-    return log;
-}
-
 /* The length of a share: as many rows of the mean length as SHARE items need. */
 int share_length(const spmv_csr &a)
 {
@@ -51,20 +43,15 @@ int share_length(const spmv_csr &a)
     return (int)min_i64(ceil_divide(least, each) * each, MOST_SHARE);
 }
 
-template <int PACK> int lanes_log_for(int columns)
-{
-    return std::min(std::max(log_of(ceil_divide(columns, PACK)), (int)wide::LEAST_LANES_LOG), 5);
-}
-
 /* Multiplies j.columns columns, PACK at a time. */
 template <int PACK, typename T, typename Stored, typename Element>
 spmv_status run_with(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored, Element> j)
 {
     spmv_context *const ctx = plan->ctx;
-    j.lanes_log = lanes_log_for<PACK>(j.columns);
+    j.lanes_log = std::max(lanes_log_for(j.columns, PACK), (int)wide::LEAST_LANES_LOG);
     int subwarps = wide::MOST_THREADS >> j.lanes_log;
     const auto shared = [&] {
-        return wide::staged<Stored, wide::pack<T, PACK>::GROUP>::bytes((subwarps + 1) * s->shares.length) +
+        return wide::staged<Stored, wide::together<T, PACK>>::bytes((subwarps + 1) * s->shares.length) +
                (s->split ? wide::sums_bytes<T, PACK>(subwarps << j.lanes_log) : 0);
     };
     while (shared() > SHARED_BYTES && subwarps > wide::TILE)
@@ -98,15 +85,6 @@ spmv_status run(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored,
     return st;
 }
 
-/* The columns that a lane loads at once: one if there are not enough for two lanes. */
-template <typename Element> int pack_for(const spmv_plan *plan, const struct plan_product *p)
-{
-    constexpr int PACK = sizeof(Element) < 16 ? 16 / sizeof(Element) : 1;
-    const bool whole = plan->x_stride % PACK == 0 && plan->y_stride % PACK == 0 && (uintptr_t)p->x % 16 == 0 &&
-                       (uintptr_t)p->y % 16 == 0;
-    return whole && plan->vectors >= 2 * PACK ? PACK : 1;
-}
-
 template <typename T, typename Stored, typename Element>
 spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
 {
@@ -125,15 +103,9 @@ spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
                                              (T *)s->heads,
                                              (T *)s->tails,
                                              {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
-    if constexpr (sizeof(Element) < 16) {
-        constexpr int PACK = 16 / sizeof(Element);
-        if (pack_for<Element>(plan, p) == PACK) {
-            const int packed = plan->vectors / PACK * PACK;
-            const spmv_status st = run<PACK>(plan, s, j, 0, packed);
-            return st != SPMV_OK ? st : run<1>(plan, s, j, packed, plan->vectors - packed);
-        }
-    }
-    return run<1>(plan, s, j, 0, plan->vectors);
+    return in_packs<Element>(plan, p, [&](auto pack, int first, int columns) {
+        return run<decltype(pack)::value>(plan, s, j, first, columns);
+    });
 }
 
 /* Finds the shares, and the longest row if it has several. */

@@ -26,9 +26,7 @@
 #ifndef PRODUCT_WIDE_CUH
 #define PRODUCT_WIDE_CUH
 
-#include "device/block.cuh"
-#include "device/loads.cuh"
-#include "product/cuda/spmv_cuda.cuh"
+#include "product/cuda/packs.cuh"
 
 namespace wide
 {
@@ -55,32 +53,8 @@ __device__ inline int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The sums of neighbouring columns. */
-template <typename T, int PACK> struct alignas(sizeof(T) * PACK < 16 ? sizeof(T) * PACK : 16) pack {
-    /* Entries whose rows of x are loaded together. */
-    static constexpr int GROUP = sizeof(T) * PACK < 16 ? 8 : 4;
-
-    T at[PACK];
-
-    __device__ void add(const pack &other)
-    {
-#pragma unroll
-        for (int i = 0; i < PACK; i++)
-            at[i] += other.at[i];
-    }
-
-    template <typename Element> __device__ void add(T value, const row_pack<T, Element, PACK> &row)
-    {
-#pragma unroll
-        for (int i = 0; i < PACK; i++)
-            at[i] = multiply_add<Element>(value, row[i], at[i]);
-    }
-};
-
-/* Neighbouring entries' columns or values in shared memory, at a multiple of 16 bytes, or of their size. */
-template <typename Item, int COUNT> struct alignas(sizeof(Item) * COUNT < 16 ? sizeof(Item) * COUNT : 16) few {
-    Item at[COUNT];
-};
+/* Entries whose rows of x are loaded together. */
+template <typename T, int PACK> constexpr int together = sizeof(T) * PACK < 16 ? 8 : 4;
 
 /* Where a share begins: in this row, at this entry. */
 struct alignas(16) place_in_matrix {
@@ -181,26 +155,6 @@ struct place {
     }
 };
 
-/* Stores a row of y. */
-template <typename T, typename Stored, typename Element, int PACK>
-__device__ void store_row(const job<T, Stored, Element> &j, const pack<T, PACK> &sum, Element *y)
-{
-    row_pack<T, Element, PACK> *const to = (row_pack<T, Element, PACK> *)y;
-    pack<T, PACK> out;
-#pragma unroll
-    for (int i = 0; i < PACK; i++)
-        out.at[i] = j.s.alpha * sum.at[i];
-    if (!j.s.beta_zero) {
-        const row_pack<T, Element, PACK> before = *to;
-#pragma unroll
-        for (int i = 0; i < PACK; i++)
-            out.at[i] += j.s.beta * before[i];
-    }
-    row_pack<T, Element, PACK> stored;
-    stored.set(out.at);
-    *to = stored;
-}
-
 /* The entries of a block and the ends of its rows in shared memory. Entries are counted from `first` on,
  * rows from the block's first. */
 template <typename Stored, int GROUP> struct staged {
@@ -273,7 +227,7 @@ __device__ void finish_rows(const job<T, Stored, Element> &j, const place &at, p
         const int64_t from = p.share_of(begin.row);
         const pack<T, PACK> sum = through(larger(from, tile_first), heads[threadIdx.x]);
         if (from >= tile_first)
-            store_row(j, sum, j.y + begin.row * j.y_stride + column);
+            store_row(j.s, sum, j.y + begin.row * j.y_stride + column);
         else
             *(pack<T, PACK> *)(j.heads + tile * j.columns + column) = sum;
     }
@@ -291,7 +245,7 @@ template <int PACK, typename T, typename Stored, typename Element>
 __global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored, Element> j)
 {
     SPMV_DYNAMIC_SHARED(shared);
-    constexpr int GROUP = pack<T, PACK>::GROUP;
+    constexpr int GROUP = together<T, PACK>;
     const shares &p = j.p;
     const place at(j.lanes_log, j.groups, PACK);
     const int64_t first_share = at.unit - at.subwarp;
@@ -314,7 +268,7 @@ __global__ void __launch_bounds__(MOST_THREADS, RESIDENT) multiply(job<T, Stored
         if (mine && open)
             heads[threadIdx.x] = sum;
         else if (mine)
-            store_row(j, sum, y);
+            store_row(j.s, sum, y);
         open = false;
         sum = {};
         y += j.y_stride;
@@ -381,7 +335,7 @@ __global__ void __launch_bounds__(MOST_THREADS) join(job<T, Stored, Element> j)
     };
     const auto finish = [&](pack<T, PACK> sum, int64_t of_tile, int64_t of_row) {
         sum.add(*(const pack<T, PACK> *)(j.heads + of_tile * j.columns + column));
-        store_row(j, sum, j.y + of_row * j.y_stride + column);
+        store_row(j.s, sum, j.y + of_row * j.y_stride + column);
     };
     if ((threadIdx.x & (unsigned)(at.lanes - 1)) == 0)
         from_tile[at.subwarp] = from;
