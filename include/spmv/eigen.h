@@ -103,7 +103,8 @@ typedef struct spmv_eigen_result {
     double error_bound; /* an eigenvalue is within this distance: the residual and the rounding of computing it */
 
     /* The same for values that are apart from the others: residual^2 / gap, by Kato and Temple, where gap is the distance
-     * to the nearest other value computed, less its own error bound. It holds if no eigenvalue was missed there. Never
+     * to the nearest other value computed, less its own error bound. It holds if no eigenvalue was missed there. If a
+     * pair has not converged, it is error_bound. Never
      * above error_bound, and equal to it where values are too near to each other. */
     double separated_bound;
 
