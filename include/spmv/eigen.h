@@ -103,7 +103,8 @@ typedef struct spmv_eigen_result {
     double error_bound; /* an eigenvalue is within this distance: the residual and the rounding of computing it */
 
     /* The same for values that are apart from the others: residual^2 / gap, by Kato and Temple, where gap is the distance
-     * to the nearest other value computed, less its own error bound. It holds if no eigenvalue was missed there. Never
+     * to the nearest other value computed, less its own error bound. It holds if no eigenvalue was missed there. If a
+     * pair has not converged, it is error_bound. Never
      * above error_bound, and equal to it where values are too near to each other. */
     double separated_bound;
 
@@ -143,7 +144,7 @@ typedef struct spmv_eigen_result {
  *
  * lobpcg iterates with more vectors than pairs (block), so that values of any multiplicity are found, and the last
  * pair converges although others are near to it. Vectors that have converged stay in the basis, without new
- * directions. If A is singular and positive semidefinite, "amg" is made of it as it is.
+ * directions. If A is singular and positive semidefinite, "amg" is made of it as it is, "jacobi" if that has one level.
  * lanczos works with a block of up to 4 vectors, keeps the best vectors at a restart, and orthogonalises against all.
  * When all pairs have converged, it goes on for half as many steps with as many new random vectors: a value of a higher
  * multiplicity than the block shows then, and the search goes on. With a mass matrix, it solves with M in each step; with

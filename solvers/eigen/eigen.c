@@ -467,6 +467,9 @@ static void give_results(const struct eigen_problem *p, spmv_eigen_result *resul
                               .setup_seconds = p->setup_seconds,
                               .solve_seconds = seconds - p->setup_seconds};
     int order[SPMV_EIGEN_MOST_PAIRS]; /* by value */
+    bool all = true;                  /* have converged: of others, values between them may be missing */
+    for (int j = 0; j < p->pairs; j++)
+        all = all && p->residuals[j] <= eigen_tolerance(p, p->values[j]);
     snprintf(full.precond, sizeof full.precond, "%s", p->precond != NULL ? precond_name(p->precond) : "");
     memcpy(full.why_solver, p->why_solver, sizeof full.why_solver);
     memcpy(full.why_precond, p->why_precond, sizeof full.why_precond);
@@ -483,7 +486,8 @@ static void give_results(const struct eigen_problem *p, spmv_eigen_result *resul
         full.residual = p->residuals[j];
         full.tolerance = eigen_tolerance(p, full.value);
         full.error_bound = full.residual + rounding(p);
-        full.separated_bound = fmin(full.error_bound, separated_bound(p, order, i) + rounding(p));
+        full.separated_bound =
+            all ? fmin(full.error_bound, separated_bound(p, order, i) + rounding(p)) : full.error_bound;
         full.status = full.residual <= full.tolerance ? SPMV_OK
                       : p->status != SPMV_OK          ? p->status
                                                       : SPMV_ERROR_STAGNATION;

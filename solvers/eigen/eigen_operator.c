@@ -200,8 +200,17 @@ spmv_status eigen_make_precond(struct eigen_problem *p)
     }
     if (st != SPMV_OK)
         goto done;
+    TRY(spmv_preconditioner_describe(p->made, &info, sizeof info));
+    if (strcmp(info.name, "amg") == 0 && info.levels == 1 && info.fallen > 0) {
+        /* of one level, amg is an inverse that is 0 in a row: no vector would ever change there */
+        spmv_preconditioner_destroy(p->made);
+        p->made = NULL;
+        TRY(make(p, "jacobi", a));
+        p->precond = p->made;
+        snprintf(p->why_precond, sizeof p->why_precond, "amg of so small a singular matrix is not definite");
+        goto done;
+    }
     p->precond = p->made;
-    TRY(spmv_preconditioner_describe(p->precond, &info, sizeof info));
     snprintf(p->why_precond, sizeof p->why_precond, "%s",
              choice_is_auto(name) && strcmp(info.name, "amg") == 0 ? "the smallest eigenvectors are smooth" : info.why);
 done:

@@ -1,6 +1,6 @@
 /* Passes over blocks of vectors for eigenvalue problems on CUDA (eigen_passes.h).
  *
- * gram:     a block has a stripe of the rows and GRAM_P x GRAM_Q of the sums, a thread 4 x 4 of them in registers. Rows pass
+ * gram:     a block has a stripe of the rows and P x Q of the sums, a thread 4 x SIDE of them in registers. Rows pass
  *           through shared memory as f64. Another kernel adds the stripes in their order. X and Y are read from memory about
  *           once: the blocks of a stripe run side by side.
  * combine:  a block has some rows, which it reads as a whole into shared memory before it writes, so the result may replace
@@ -22,13 +22,7 @@ namespace
 
 /* ------------------------------------------------------------- X'Y */
 
-enum {
-    GRAM_P = 32,
-    GRAM_Q = 64,
-    GRAM_ROWS = 32,
-    GRAM_SIDE = 4,
-    GRAM_THREADS = GRAM_P / GRAM_SIDE * GRAM_Q / GRAM_SIDE
-};
+enum { GRAM_ROWS = 32, GRAM_SIDE = 4, GRAM_THREADS = 128 };
 
 template <typename T>
 __device__ void load_panel(const T *from, int64_t stride, int columns, int first, int width, int64_t row, int64_t end,
@@ -40,36 +34,40 @@ __device__ void load_panel(const T *from, int64_t stride, int columns, int first
     }
 }
 
-template <typename T> __global__ void __launch_bounds__(GRAM_THREADS) gram(const eigen_pass e, int64_t stripe_rows)
+template <typename T, int P, int Q, int SIDE>
+__global__ void __launch_bounds__(GRAM_THREADS) gram(const eigen_pass e, int64_t stripe_rows)
 {
-    __shared__ double x[GRAM_ROWS * GRAM_P], y[GRAM_ROWS * GRAM_Q];
-    const int across = (e.q + GRAM_Q - 1) / GRAM_Q, down = (e.p + GRAM_P - 1) / GRAM_P, panels = across * down;
+    constexpr int ACROSS = Q / SIDE; /* threads with the same rows of sums */
+    static_assert(P / GRAM_SIDE * ACROSS == GRAM_THREADS, "each thread has sums");
+    __shared__ double x[GRAM_ROWS * P], y[GRAM_ROWS * Q];
+    const int across = (e.q + Q - 1) / Q, down = (e.p + P - 1) / P, panels = across * down;
     const int both = e.z != nullptr ? 2 : 1, panel = (int)(blockIdx.x % (unsigned)(panels * both));
     const int64_t stripe = blockIdx.x / (unsigned)(panels * both);
     const bool second = panel >= panels;
-    const int a = panel % panels / across * GRAM_P, b = panel % across * GRAM_Q;
+    const int a = panel % panels / across * P, b = panel % across * Q;
     const T *const right = (const T *)(second ? e.z : e.y);
     const int64_t right_stride = second ? e.z_stride : e.y_stride;
-    const int tx = (int)threadIdx.x % (GRAM_Q / GRAM_SIDE), ty = (int)threadIdx.x / (GRAM_Q / GRAM_SIDE);
+    const int tx = (int)threadIdx.x % ACROSS, ty = (int)threadIdx.x / ACROSS;
     const int64_t begin = stripe * stripe_rows, end = begin + stripe_rows < e.n ? begin + stripe_rows : e.n;
-    double sum[GRAM_SIDE][GRAM_SIDE] = {};
+    double sum[GRAM_SIDE][SIDE] = {};
     for (int64_t row = begin; row < end; row += GRAM_ROWS) {
         __syncthreads();
-        load_panel((const T *)e.x, e.x_stride, e.p, a, GRAM_P, row, end, x);
-        load_panel(right, right_stride, e.q, b, GRAM_Q, row, end, y);
+        load_panel((const T *)e.x, e.x_stride, e.p, a, P, row, end, x);
+        load_panel(right, right_stride, e.q, b, Q, row, end, y);
         __syncthreads();
 #pragma unroll 4
         for (int r = 0; r < GRAM_ROWS; r++) {
-            double of_x[GRAM_SIDE], of_y[GRAM_SIDE];
+            double of_x[GRAM_SIDE], of_y[SIDE];
 #pragma unroll
-            for (int i = 0; i < GRAM_SIDE; i++) {
-                of_x[i] = x[r * GRAM_P + ty * GRAM_SIDE + i];
-                of_y[i] = y[r * GRAM_Q + tx + i * (GRAM_Q / GRAM_SIDE)];
-            }
+            for (int i = 0; i < GRAM_SIDE; i++)
+                of_x[i] = x[r * P + ty * GRAM_SIDE + i];
+#pragma unroll
+            for (int j = 0; j < SIDE; j++)
+                of_y[j] = y[r * Q + tx + j * ACROSS];
 #pragma unroll
             for (int i = 0; i < GRAM_SIDE; i++)
 #pragma unroll
-                for (int j = 0; j < GRAM_SIDE; j++)
+                for (int j = 0; j < SIDE; j++)
                     sum[i][j] = fma(of_x[i], of_y[j], sum[i][j]);
         }
     }
@@ -77,8 +75,8 @@ template <typename T> __global__ void __launch_bounds__(GRAM_THREADS) gram(const
 #pragma unroll
     for (int i = 0; i < GRAM_SIDE; i++)
 #pragma unroll
-        for (int j = 0; j < GRAM_SIDE; j++) {
-            const int row = a + ty * GRAM_SIDE + i, column = b + tx + j * (GRAM_Q / GRAM_SIDE);
+        for (int j = 0; j < SIDE; j++) {
+            const int row = a + ty * GRAM_SIDE + i, column = b + tx + j * ACROSS;
             if (row < e.p && column < e.q)
                 to[(int64_t)row * e.q + column] = sum[i][j];
         }
@@ -103,20 +101,26 @@ spmv_status add(spmv_context *ctx, const eigen_pass *e, int64_t count)
                   eigen_stripes(e), count);
 }
 
+template <typename T, int P, int Q, int SIDE> spmv_status run_gram_of(spmv_context *ctx, const eigen_pass *e)
+{
+    const int64_t panels = ceil_divide(e->q, Q) * ceil_divide(e->p, P) * (e->z != nullptr ? 2 : 1);
+    const spmv_status st = launch(ctx, "eigen gram", (int)(eigen_stripes(e) * panels), GRAM_THREADS,
+                                  gram<T, P, Q, SIDE>, *e, e->stripe_rows);
+    return st != SPMV_OK ? st : add(ctx, e, (int64_t)e->p * e->q * (e->z != nullptr ? 2 : 1));
+}
+
+/* Few columns: those of a block of lanczos. */
 template <typename T> spmv_status run_gram(spmv_context *ctx, const eigen_pass *e)
 {
-    const int64_t panels = ceil_divide(e->q, (int)GRAM_Q) * ceil_divide(e->p, (int)GRAM_P) * (e->z != nullptr ? 2 : 1);
-    const spmv_status st =
-        launch(ctx, "eigen gram", (int)(eigen_stripes(e) * panels), GRAM_THREADS, gram<T>, *e, e->stripe_rows);
-    return st != SPMV_OK ? st : add(ctx, e, (int64_t)e->p * e->q * (e->z != nullptr ? 2 : 1));
+    return e->q <= 8 ? run_gram_of<T, 64, 8, 1>(ctx, e) : run_gram_of<T, 32, 64, 4>(ctx, e);
 }
 
 /* ------------------------------------------------------------- X C */
 
-/* A block has ROWS rows; 16 x 16 threads have ROWS / 16 rows and 4 columns each. */
-enum { DEEP = 16, WIDE = 64, MANY_ROWS = 64, FEW_ROWS = 16, SHARED_BYTES = 160 * 1024 };
+/* A block has ROWS rows; 16 x 16 threads have ROWS / 16 rows and WIDE / 16 columns each. */
+enum { DEEP = 16, MANY_ROWS = 64, FEW_ROWS = 16, SHARED_BYTES = 160 * 1024 };
 
-template <typename T, int ROWS> __global__ void __launch_bounds__(block_threads) combine(const eigen_pass e)
+template <typename T, int ROWS, int WIDE> __global__ void __launch_bounds__(block_threads) combine(const eigen_pass e)
 {
     constexpr int OWN = ROWS / 16, SIDE = WIDE / 16;
     SPMV_DYNAMIC_SHARED(memory);
@@ -167,17 +171,23 @@ template <typename T, int ROWS> __global__ void __launch_bounds__(block_threads)
     }
 }
 
-template <typename T, int ROWS> spmv_status run_combine_of(spmv_context *ctx, const eigen_pass *e)
+template <typename T, int ROWS, int WIDE> spmv_status run_combine_of(spmv_context *ctx, const eigen_pass *e)
 {
     const int bytes = (int)((DEEP * WIDE + (int64_t)ROWS * (e->p + 1)) * (int64_t)sizeof(double));
-    return launch_with_shared<combine<T, ROWS>>(ctx, "eigen combine",
-                                                {grid_for(e->n, ROWS), block_threads, bytes, false}, *e);
+    return launch_with_shared<combine<T, ROWS, WIDE>>(ctx, "eigen combine",
+                                                      {grid_for(e->n, ROWS), block_threads, bytes, false}, *e);
+}
+
+template <typename T, int WIDE> spmv_status run_combine_wide(spmv_context *ctx, const eigen_pass *e)
+{
+    const int64_t many = (DEEP * WIDE + (int64_t)MANY_ROWS * (e->p + 1)) * (int64_t)sizeof(double);
+    return many <= SHARED_BYTES ? run_combine_of<T, MANY_ROWS, WIDE>(ctx, e)
+                                : run_combine_of<T, FEW_ROWS, WIDE>(ctx, e);
 }
 
 template <typename T> spmv_status run_combine(spmv_context *ctx, const eigen_pass *e)
 {
-    const int64_t many = (DEEP * WIDE + (int64_t)MANY_ROWS * (e->p + 1)) * (int64_t)sizeof(double);
-    return many <= SHARED_BYTES ? run_combine_of<T, MANY_ROWS>(ctx, e) : run_combine_of<T, FEW_ROWS>(ctx, e);
+    return e->q <= 16 ? run_combine_wide<T, 16>(ctx, e) : run_combine_wide<T, 64>(ctx, e);
 }
 
 /* ------------------------------------------------------------- residuals */
