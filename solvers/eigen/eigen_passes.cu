@@ -118,7 +118,7 @@ template <typename T> spmv_status run_gram(spmv_context *ctx, const eigen_pass *
 /* ------------------------------------------------------------- X C */
 
 /* A block has ROWS rows; 16 x 16 threads have ROWS / 16 rows and WIDE / 16 columns each. */
-enum { DEEP = 16, MANY_ROWS = 64, FEW_ROWS = 16, SHARED_BYTES = 160 * 1024 };
+enum { DEEP = 16, MANY_ROWS = 64, FEW_ROWS = 16 };
 
 template <typename T, int ROWS, int WIDE> __global__ void __launch_bounds__(block_threads) combine(const eigen_pass e)
 {
@@ -171,18 +171,39 @@ template <typename T, int ROWS, int WIDE> __global__ void __launch_bounds__(bloc
     }
 }
 
-template <typename T, int ROWS, int WIDE> spmv_status run_combine_of(spmv_context *ctx, const eigen_pass *e)
+/* Shared memory of so many rows of X and a part of C. */
+template <int WIDE> int64_t combine_bytes(const eigen_pass *e, int rows)
 {
-    const int bytes = (int)((DEEP * WIDE + (int64_t)ROWS * (e->p + 1)) * (int64_t)sizeof(double));
-    return launch_with_shared<combine<T, ROWS, WIDE>>(ctx, "eigen combine",
-                                                      {grid_for(e->n, ROWS), block_threads, bytes, false}, *e);
+    return (DEEP * WIDE + (int64_t)rows * (e->p + 1)) * (int64_t)sizeof(double);
+}
+
+/* most: what a block may have; the driver is told that once, since sizes vary. */
+template <typename T, int ROWS, int WIDE> spmv_status run_combine_of(spmv_context *ctx, const eigen_pass *e, int most)
+{
+    static const char name[] = "eigen combine";
+    static uint64_t told;
+    const int64_t bytes = combine_bytes<WIDE>(e, ROWS);
+    if (bytes > most)
+        return context_fail(ctx, SPMV_ERROR_LIMIT,
+                            "%s: a basis of %d vectors takes %lld bytes of shared memory: at most %d", name, (int)e->p,
+                            (long long)bytes, most);
+    const spmv_status st = once_a_device(ctx, name, &told, (const void *)combine<T, ROWS, WIDE>,
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    return st != SPMV_OK ? st
+                         : launch_shaped(ctx, name, {grid_for(e->n, ROWS), block_threads, (int)bytes, false},
+                                         combine<T, ROWS, WIDE>, *e);
 }
 
 template <typename T, int WIDE> spmv_status run_combine_wide(spmv_context *ctx, const eigen_pass *e)
 {
-    const int64_t many = (DEEP * WIDE + (int64_t)MANY_ROWS * (e->p + 1)) * (int64_t)sizeof(double);
-    return many <= SHARED_BYTES ? run_combine_of<T, MANY_ROWS, WIDE>(ctx, e)
-                                : run_combine_of<T, FEW_ROWS, WIDE>(ctx, e);
+    int most = 0;
+    const spmv_status st = cuda_check(
+        ctx,
+        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, ((cuda_state *)ctx->device)->device),
+        "eigen combine");
+    return st != SPMV_OK                                        ? st
+           : combine_bytes<WIDE>(e, MANY_ROWS) <= most / 10 * 7 ? run_combine_of<T, MANY_ROWS, WIDE>(ctx, e, most)
+                                                                : run_combine_of<T, FEW_ROWS, WIDE>(ctx, e, most);
 }
 
 template <typename T> spmv_status run_combine(spmv_context *ctx, const eigen_pass *e)

@@ -61,15 +61,16 @@ alignas(16) extern unsigned char host_cuda_shared[HOST_CUDA_SHARED_BYTES];
 #define SPMV_DYNAMIC_SHARED(name) unsigned char *const name = host_cuda_shared
 
 /* Runs a kernel: each thread calls thread(arguments). (std::function would take a third of a second
- * to compile in each file.) */
-cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, void (*thread)(const void *), const void *arguments);
+ * to compile in each file.) kernel: for its attributes. */
+cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const void *kernel, void (*thread)(const void *),
+                             const void *arguments);
 
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Parameters...), Arguments... arguments)
 {
     const auto call = [=] { kernel(arguments...); };
     return host_cuda_launch(
-        *config, [](const void *at) { (*static_cast<decltype(&call)>(at))(); }, &call);
+        *config, (const void *)kernel, [](const void *at) { (*static_cast<decltype(&call)>(at))(); }, &call);
 }
 
 /* Waits for all threads of the block. Returns the number of those with yes. */

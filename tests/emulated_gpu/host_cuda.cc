@@ -357,9 +357,22 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
     return report(cudaSuccess);
 }
 
-cudaError_t cudaFuncSetAttribute(const void *, enum cudaFuncAttribute, int)
+/* Dynamic shared memory that kernels may have beyond what all may. */
+enum { SHARED_OF_ALL = 48 * 1024 };
+static std::map<const void *, size_t> shared_of_kernel;
+
+cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value)
 {
+    const in_turn lock(turns);
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize)
+        shared_of_kernel[kernel] = (size_t)value;
     return report(cudaSuccess);
+}
+
+static size_t most_shared(const void *kernel)
+{
+    const auto set = shared_of_kernel.find(kernel);
+    return set != shared_of_kernel.end() && set->second > SHARED_OF_ALL ? set->second : (size_t)SHARED_OF_ALL;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
@@ -945,12 +958,14 @@ unsigned host_cuda_ballot(bool yes)
 
 alignas(16) unsigned char host_cuda_shared[HOST_CUDA_SHARED_BYTES];
 
-cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, void (*thread)(const void *), const void *arguments)
+cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const void *kernel, void (*thread)(const void *),
+                             const void *arguments)
 {
     const in_turn lock(turns);
     cudaError_t error = host_cuda.launch_error;
     if (config.gridDim.x == 0 || config.gridDim.x > 0x7fffffffu || config.blockDim.x == 0 ||
-        config.blockDim.x > MOST_THREADS || config.dynamicSmemBytes > HOST_CUDA_SHARED_BYTES)
+        config.blockDim.x > MOST_THREADS || config.dynamicSmemBytes > HOST_CUDA_SHARED_BYTES ||
+        config.dynamicSmemBytes > most_shared(kernel))
         error = cudaErrorInvalidValue;
     else if (device_of(config.stream) != current_device)
         error = cudaErrorInvalidResourceHandle;
