@@ -26,9 +26,9 @@
 #define SPMV_SPMV_H
 
 #include <spmv/context.h>
+#include <spmv/eigen.h>
 #include <spmv/group.h>
 #include <spmv/io.h>
-#include <spmv/eigen.h>
 #include <spmv/least_squares.h>
 #include <spmv/matrix.h>
 #include <spmv/operators.h>
