@@ -236,8 +236,8 @@ static const char *blocked_pays(const struct facts *f)
 enum {
     /* Vectors: with fewer, the lanes of columns load as much of x at once. */
     WIDE_LEAST = 8,
-    /* Bytes of a row of x up to which a warp of octets has four octets and more. */
-    OCTETS_MOST_BYTES = 128
+    /* Bytes of a row of x up to which octets, and columns if rows are alike, are faster than wide. */
+    OCTETS_MOST_BYTES = 64
 };
 
 enum {
@@ -280,16 +280,22 @@ static const char *octets_suits(const struct facts *f)
            : f->rows > INT32_MAX                                       ? "more than 2^31 rows"
            : f->named                                                  ? NULL
            : f->vectors < WIDE_LEAST                                   ? "few vectors"
-           : (int64_t)f->vectors * f->vector_bytes > OCTETS_MOST_BYTES ? "more than 128 bytes a row of x"
+           : (int64_t)f->vectors * f->vector_bytes > OCTETS_MOST_BYTES ? "more than 64 bytes a row of x"
                                                                        : NULL;
+}
+
+static const char *octets_pays(const struct facts *f)
+{
+    return f->named || f->longest != 0 ? NULL : "rows are alike, and few bytes of x";
 }
 
 static const char *wide_suits(const struct facts *f)
 {
-    return f->far_rows               ? "rows of x are 2^32 bytes or more apart"
-           : f->named                ? NULL
-           : f->vectors < WIDE_LEAST ? "few vectors"
-                                     : NULL;
+    return f->far_rows                                                  ? "rows of x are 2^32 bytes or more apart"
+           : f->named                                                   ? NULL
+           : f->vectors < WIDE_LEAST                                    ? "few vectors"
+           : (int64_t)f->vectors * f->vector_bytes <= OCTETS_MOST_BYTES ? "rows are alike, and few bytes of x"
+                                                                        : NULL;
 }
 
 /* ---------------------------------------------------------------------- the table */
@@ -367,6 +373,7 @@ const struct spmv_method cuda_methods[] = {
      .why = "lanes work on 16 bytes of a row of x, in octets of entries, of which a warp multiplies several at once",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,
      .suits = octets_suits,
+     .pays = octets_pays,
      .prepare = octets_cuda_prepare,
      .apply = octets_cuda_apply,
      .release = octets_cuda_release},

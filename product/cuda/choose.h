@@ -18,6 +18,7 @@ enum {
     SLICE_ROWS = 64,        /* of a slice of the method slices */
     GROUPS_TILE = 420,      /* rows that a block counts for the method groups */
     PANEL_ROWS = 4,         /* of a panel of the method panels */
+    ROWS_ALIKE = 4,         /* rows are alike if the longest has at most so many times the mean length */
     PADDED_ROWS = 8,        /* of a slice of the method padded */
     PADDED_BLOCK_ROWS = 32, /* that a block has there */
     SECTOR_BYTES = 32       /* that a gather from memory moves */
@@ -42,7 +43,7 @@ struct facts {
     bool far_rows;    /* of x, with an element of each vector, are 2^32 bytes or more apart */
 
     /* Counted on the device by the preparation that first needs them; 0 before. */
-    int64_t longest;       /* row, in entries */
+    int64_t longest;       /* row, in entries; for octets, 0 if none exceeds ROWS_ALIKE times the mean */
     int64_t short_rows;    /* so short that the end of a row takes a warp longer than its entries */
     bool x_in_shared;      /* x fits in shared memory, and all copies of it have at most the bytes of the matrix */
     bool table_counted;    /* table_values is known */

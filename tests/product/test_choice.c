@@ -99,6 +99,7 @@ static void reasons(void **state)
 #else
         false;
 #endif
+    static const char alike[] = "rows are alike, and few bytes of x";
     static const char several[] = "no products of several vectors or with strides", small[] = "a small matrix";
     static int64_t row_ptr[ROWS + 1];
     static int32_t col[ROWS];
@@ -137,19 +138,24 @@ static void reasons(void **state)
                                     {"octets", "few vectors"},
                                     {"wide", "few vectors"},
                                     {NULL}});
-    /* Each panel has one column, or a column for each row; rows of x of 64 and 136 bytes. */
-    for (int i = 0; i < 4; i++) {
+    /* Each panel has one column, or a column for each row; rows of x of 64 and 136 bytes; a long row or none. */
+    for (int i = 0; i < 6; i++) {
         static int32_t shared[ROWS];
         for (int r = 0; r < ROWS; r++)
             shared[r] = r / 4;
-        const bool same = i % 2 == 1 && large, wide = i / 2 == 1;
+        static int64_t uneven[ROWS + 1];
+        const bool same = i % 2 == 1 && large && i < 4, wide = i == 2 || i == 3, longer = i == 4;
         spmv_csr b = a;
         b.col = same ? shared : col;
+        for (int r = 1; r <= ROWS; r++) /* the first row has 64 entries */
+            uneven[r] = r + 63 < ROWS ? r + 63 : ROWS;
+        b.row_ptr = longer ? uneven : row_ptr;
         o.vectors = wide ? 17 : 8;
         expect_passed(ctx, &b, &o,
-                      same   ? "panels"
-                      : wide ? "wide"
-                             : "octets",
+                      same     ? "panels"
+                      : wide   ? "wide"
+                      : longer ? "octets"
+                               : "columns",
                       (struct passed[]){{"slices", several},
                                         {"long", several},
                                         {"groups", several},
@@ -157,7 +163,8 @@ static void reasons(void **state)
                                         {"blocked", several},
                                         {"tiles", several},
                                         {same ? NULL : "panels", large ? "neighbouring rows share few columns" : small},
-                                        {wide ? "octets" : NULL, "more than 128 bytes a row of x"},
+                                        {longer ? NULL : "octets", wide ? "more than 64 bytes a row of x" : alike},
+                                        {wide ? NULL : "wide", alike},
                                         {NULL}});
     }
     o.vectors = 1;
