@@ -182,7 +182,7 @@ static spmv_status find_factor(struct run *r, double norm_v)
     TRY(spmv_apply(r->plan, &alpha, r->v, &beta, r->u));
     TRY(spmv_map(r->ctx, SPMV_MAP_ABS, r->part, r->u, r->u, count));
     TRY(spmv_reduce(r->ctx, SPMV_MAX, r->part, r->u, r->cell, count));
-    TRY(spmv_download(r->ctx, r->cell, &largest, (int64_t)sizeof largest));
+    TRY(spmv_download(r->ctx, r->cell, &largest, (int64_t)spmv_type_size(r->part)));
     const double size = real_at(r->part, &largest, 0);
     r->factor = 1;
     if (size > 0 && isfinite(size))
@@ -204,7 +204,7 @@ static spmv_status multiply(const struct run *r, spmv_plan *plan, double by, con
     real_set(r->part, &beta, 0, keep);
     TRY(spmv_apply(plan, &alpha, from, &beta, to));
     TRY(spmv_dot(r->ctx, r->part, to, to, r->cell, n * type_parts(r->type)));
-    TRY(spmv_download(r->ctx, r->cell, &square, (int64_t)sizeof square));
+    TRY(spmv_download(r->ctx, r->cell, &square, (int64_t)spmv_type_size(r->part)));
     *norm = sqrt(real_at(r->part, &square, 0));
     if (!isfinite(*norm))
         st = context_fail(
