@@ -166,7 +166,10 @@ static spmv_status solve_once(struct spectrum *s, void *vectors, void *others, s
     options.type = s->type;
     options.rtol = s->o->rtol;
     options.max_iterations = s->o->max_iterations;
-    options.symmetry_check = s->statistics.hermitian || s->statistics.symmetric ? 0 : 1;
+    options.symmetry_check =
+        s->o->mass == NULL && (type_is_complex(s->in.view.type) ? s->statistics.hermitian : s->statistics.symmetric)
+            ? SPMV_SYMMETRY_TRUST
+            : SPMV_SYMMETRY_SAMPLED;
     options.on_iteration = on_iteration;
     options.user = s;
     spmv_status st = spmv_alloc(s->ctx, bytes, &there);
@@ -184,7 +187,7 @@ static spmv_status solve_once(struct spectrum *s, void *vectors, void *others, s
         st = report(SPMV_ERROR_MEMORY, "the history: no memory");
     else if (*stop != SPMV_OK && spmv_status_class(*stop) != 7 && *stop != SPMV_CANCELLED)
         st = passed(s, *stop);
-    else if (*stop == SPMV_CANCELLED && s->each[0].solver[0] == '\0')
+    else if (*stop != SPMV_OK && s->each[0].solver[0] == '\0') /* it has set nothing */
         st = passed(s, *stop);
     if (st == SPMV_OK && *stop != SPMV_OK)
         snprintf(s->failure, sizeof s->failure, "%s%s%s", *stop == SPMV_CANCELLED ? "stopped by " : "",

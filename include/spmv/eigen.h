@@ -145,7 +145,7 @@ typedef struct spmv_eigen_result {
  * lobpcg iterates with more vectors than pairs (block), so that values of any multiplicity are found, and the last
  * pair converges although others are near to it. Vectors that have converged stay in the basis, without new
  * directions. If A is singular and positive semidefinite, "amg" is made of it as it is, "jacobi" if that has one level.
- * lanczos works with a block of up to 4 vectors, keeps the best vectors at a restart, and orthogonalises against all.
+ * lanczos works with a block of as many vectors as pairs, 4 to 32, keeps the best vectors at a restart, and orthogonalises against all.
  * When all pairs have converged, it goes on for half as many steps with as many new random vectors: a value of a higher
  * multiplicity than the block shows then, and the search goes on. With a mass matrix, it solves with M in each step; with
  * SPMV_EIGEN_NEAR with A - shift M (shift-invert: T. Ericsson, A. Ruhe, Math. Comp. 35, 1980), by the solver "auto" of

@@ -16,8 +16,9 @@
 static const struct eigen_solver *const solvers[] = {&eigen_lobpcg, &eigen_lanczos, &eigen_dense};
 enum { SOLVERS = sizeof solvers / sizeof *solvers };
 
-/* DENSE_ROWS: up to so many, "auto" forms a dense matrix: some 50 ms. DENSE_MOST: the largest one, some seconds. */
-enum { DENSE_ROWS = 300, DENSE_MOST = 3000, MOST_ITERATIONS = 1000 };
+/* DENSE_ROWS: up to so many, "auto" forms a dense matrix: some 50 ms; in place of lanczos up to DENSE_FOR_LANCZOS, under a
+ * second, since it misses no copy of a value. DENSE_MOST: the largest one. */
+enum { DENSE_ROWS = 300, DENSE_FOR_LANCZOS = 700, DENSE_MOST = 3000, MOST_ITERATIONS = 1000 };
 
 const char *spmv_eigen_name(int index)
 {
@@ -174,9 +175,10 @@ static spmv_status choose(struct eigen_problem *p)
     const char *why = named ? CHOICE_NAMED : "";
     if (!named) {
         const bool fits = smallest ? needs <= p->n : eigen_fits_lanczos(p);
-        const bool dense = p->n <= DENSE_ROWS || (!fits && p->n <= DENSE_MOST);
+        const bool small = p->n <= (smallest ? DENSE_ROWS : DENSE_FOR_LANCZOS);
+        const bool dense = small || (!fits && p->n <= DENSE_MOST);
         p->solver = dense ? &eigen_dense : smallest ? &eigen_lobpcg : &eigen_lanczos;
-        why = p->n <= DENSE_ROWS   ? "the matrix is small"
+        why = small                ? "the matrix is small"
               : dense              ? "many pairs of a small matrix"
               : smallest           ? "the smallest eigenvalues, with a preconditioner"
               : p->singular_values ? "the largest singular values"
@@ -422,7 +424,7 @@ done:
 /* Rounding of a value and of a residual. */
 static double rounding(const struct eigen_problem *p)
 {
-    return 4 * p->unit * p->a.norm;
+    return 8 * sqrt((double)p->n) * p->unit * p->a.norm;
 }
 
 /* The bound of Kato and Temple for the values first to last together: the sum of their squared residuals over the distance
@@ -537,6 +539,18 @@ static void release(struct eigen_problem *p)
     host_free_all(p->values, p->residuals);
 }
 
+/* Squares of the numbers of A must stay within the range of the type. */
+static spmv_status check_range(const struct eigen_problem *p)
+{
+    const double most = type_part(p->type) == SPMV_F32 ? 1e15 : 1e100, norm = p->a.norm;
+    if (norm == 0 || (norm <= most && norm >= 1 / most))
+        return SPMV_OK;
+    return context_fail(p->ctx, SPMV_ERROR_NOT_FINITE,
+                        "%s: the largest row sum of the moduli of %s is %.3g: outside of %g to %g: scale the matrix",
+                        p->call, p->has_mass ? "A, each row divided by the diagonal entry of M," : "A", norm, 1 / most,
+                        most);
+}
+
 static spmv_status take(struct eigen_problem *p, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
@@ -550,6 +564,7 @@ static spmv_status take(struct eigen_problem *p, const spmv_csr *a)
     }
     TRY(eigen_matrix_take(p, a, SPMV_OPERATION_N, weight, &p->a));
     TRY(check_symmetry(p, &p->a, false));
+    TRY(check_range(p));
 done:
     host_free(weight);
     return st;
@@ -703,6 +718,7 @@ static spmv_status svds(spmv_context *ctx, const spmv_csr *a, const spmv_eigen_o
     TRY(name_solver(&p));
     TRY(choose(&p));
     TRY(eigen_matrix_take(&p, a, SPMV_OPERATION_N, NULL, &p.a));
+    TRY(check_range(&p));
     p.adjoint.a = p.a.a;
     p.adjoint.operation = SPMV_OPERATION_H;
     other = (struct eigen_block){p.wide ? v : u, p.pairs, p.pairs};

@@ -8,7 +8,7 @@
  * O V = V T + next R E' holds again. The norm of R times the last rows of an eigenvector of T is the residual of its pair.
  *
  * A block of w vectors finds w copies of a value, and rounding adds others late. So when all pairs have converged, w random
- * vectors join the next block, and the iteration goes on for half as many steps as before: a copy that was missed has the
+ * vectors join the next block, and the iteration goes on for half as many steps as before, at least two cycles: a copy that was missed has the
  * largest Ritz value of what is left, which shows long before it has converged. If the values change, that is repeated.
  *
  * Near a shift, one more product by O ends the run: it turns an error e of a vector into a residual of |lambda - shift|^2 e.
@@ -23,8 +23,9 @@
 
 #include "solvers/eigen/eigen_internal.h"
 
-/* WIDTH: vectors of a block; it is doubled once. BLOCKS: of a cycle. SEARCHES: for values that were missed. */
-enum { WIDTH = 4, BLOCKS = 6, SEARCHES = 4, STALLED = 40 };
+/* WIDTH: the least vectors of a block, which otherwise has as many as pairs are wanted, up to MOST_WIDTH, so that it finds
+ * that many copies of a value; it is doubled once. BLOCKS: of a cycle. SEARCHES: for values that were missed. */
+enum { WIDTH = 4, MOST_WIDTH = 32, BLOCKS = 6, SEARCHES = 4, STALLED = 40, CYCLES = 2 };
 
 struct lanczos {
     struct eigen_problem *p;
@@ -398,7 +399,7 @@ static spmv_status iterate(struct lanczos *l)
             memcpy(before, p->values, (size_t)p->pairs * sizeof *before);
             searching = true;
             searches++;
-            until = l->steps + l->steps / 2 + 1;
+            until = l->steps + max_i64(l->steps / 2 + 1, CYCLES * BLOCKS);
             best = INFINITY;
             since = 0;
             if (l->width == p->block)
@@ -469,7 +470,8 @@ int eigen_lanczos_columns(int pairs, int width)
 
 int eigen_lanczos_width(const struct eigen_problem *p)
 {
-    return p->options.block > 0 ? (int)min_i64(p->options.block, 64) : WIDTH;
+    return p->options.block > 0 ? (int)min_i64(p->options.block, 64)
+                                : (int)max_i64(WIDTH, min_i64(p->pairs, MOST_WIDTH));
 }
 
 static spmv_status open(struct lanczos *l)
