@@ -72,6 +72,15 @@ class Eigs(test_program.Case):
         for words in "6 of 6 pairs", "limit of 2 iterations":
             self.assertIn(words, done.stderr)
 
+    def test_nothing_is_written_without_a_result(self):
+        a, target = [(i, i, 2.0) for i in range(30)], os.path.join(self.folder, "x.mtx")
+        bad = self.write("nan.mtx", Matrix(30, 30, a[:-1] + [(29, 29, "nan")]).text())
+        for command in "eigs", "svds":
+            done = test_program.run(command, bad, "-k", "2", "-o", target)
+            self.assertEqual((done.returncode != 0, done.stdout, os.path.exists(target)), (True, "", False))
+        mass = self.write("m25.mtx", Matrix(25, 25, a[:25] + [(3, 7, 0.5)]).text())
+        self.fails(8, "eigs", "poisson2d:5", "-k", "2", "--mass", mass, says=["mass: the matrix is not symmetric"])
+
     def test_complaints(self):
         self.fails(8, "eigs", "convdiff2d:20,5", says=["not symmetric", "spmv svds"])
         self.fails(8, "eigs", "uniform:30,20,3", says=["30 x 20", "spmv_svds"])

@@ -416,6 +416,32 @@ static void singular_values(void **state)
         }
 }
 
+/* Ten equal paths: each value has ten copies, of which as many as are wanted must come. */
+static void copies(void **state)
+{
+    enum { PATHS = 10, EACH = SLOW ? 12 : 40, ROWS = PATHS * EACH, WANTED = 6 };
+    static const double tolerances[] = {1e-8, 1e-4};
+    struct built b = build(ROWS, ROWS, 3 * (int64_t)ROWS, SPMV_F64);
+    double known[WANTED];
+    for (int i = 0; i < ROWS; i++) {
+        if (i % EACH > 0)
+            put(&b, i - 1, -1, 0);
+        put(&b, i, 2, 0);
+        if (i % EACH < EACH - 1)
+            put(&b, i + 1, -1, 0);
+        b.row_ptr[i + 1] = b.nnz;
+    }
+    for (int j = 0; j < WANTED; j++)
+        known[j] = 2 + 2 * cos(pi / (EACH + 1));
+    const spmv_csr *const a = built_view(&b);
+    for (int t = 0; t < 2; t++) {
+        spmv_eigen_options o = options_for(WANTED, SPMV_EIGEN_LARGEST, "lanczos");
+        o.rtol = tolerances[t];
+        (void)solved(*state, a, &o, known);
+    }
+    built_free(&b);
+}
+
 /* ------------------------------------------------------------- failures */
 
 static int stop_at_3(int64_t iteration, int pairs, const double *values, const double *residuals, void *user)
@@ -514,4 +540,4 @@ static void failures(void **state)
 
 SUPPORT_MAIN(with_context(cubes), with_context(hypercube), with_context(laplacians), with_context(circulants),
              with_context(mass), with_context(vectors), with_context(indefinite), with_context(singular_values),
-             with_context(failures))
+             with_context(copies), with_context(failures))
