@@ -83,10 +83,13 @@ static void print_bench_lists(void)
         printf("  %-8s%s\n", suite_name(i, &about), about);
 }
 
-static void print_solvers(void)
+static void print_solvers(enum option_commands commands)
 {
     struct names names = {.count = 0};
-    names_of_solvers(&names);
+    if ((commands & IN_SPECTRUM) != 0)
+        names_of_eigen_solvers(&names);
+    else
+        names_of_solvers(&names);
     printf("\nSolvers (--solver):\n");
     print_names("names", &names);
 }
@@ -151,7 +154,7 @@ void help_print(const struct command *command)
     if ((command->commands & (IN_SOLVE | IN_BENCH)) != 0)
         print_by_backend("Rungs of conjugate gradients (--rung)", names_of_rungs);
     if (options_take(command->commands, "solver"))
-        print_solvers();
+        print_solvers(command->commands);
     if (options_take(command->commands, "precond"))
         print_preconditioners();
     if (command->commands == IN_BENCH)

@@ -76,6 +76,13 @@ void names_of_solvers(struct names *names)
     names_add(names, "auto");
 }
 
+void names_of_eigen_solvers(struct names *names)
+{
+    for (int i = 0; spmv_eigen_name(i) != NULL; i++)
+        names_add(names, spmv_eigen_name(i));
+    names_add(names, "auto");
+}
+
 void names_of_preconditioners(struct names *names)
 {
     for (int i = 0; spmv_preconditioner_name(i) != NULL; i++)

@@ -28,6 +28,7 @@ void names_of_methods(struct names *names, spmv_backend backend);
 void names_of_spgemm_methods(struct names *names, spmv_backend backend);
 void names_of_rungs(struct names *names, spmv_backend backend);
 void names_of_solvers(struct names *names);
+void names_of_eigen_solvers(struct names *names);
 void names_of_preconditioners(struct names *names);
 void names_of_operations(struct names *names);
 void names_of_suites(struct names *names);

@@ -183,7 +183,7 @@ SPMV_API spmv_status spmv_eigs(spmv_context *ctx, const spmv_csr *a, const spmv_
  *            other product is exact up to rounding; tolerance max(rtol sigma, 64 u ||A||)
  *
  * By lanczos with A'A or AA', whichever is smaller; small ones by dense. Singular values below sqrt(u) times the largest are
- * lost in rounding. Errors and determinism: as for spmv_eigs. Smallest singular values: SPMV_ERROR_UNSUPPORTED; take
+ * lost in rounding; where that makes one 0, its vector of the larger size is 0. Errors and determinism: as for spmv_eigs. Smallest singular values: SPMV_ERROR_UNSUPPORTED; take
  * spmv_estimate_singular_values (least_squares.h). */
 SPMV_API spmv_status spmv_svds(spmv_context *ctx, const spmv_csr *a, const spmv_eigen_options *options, double *values,
                                void *u, void *v, spmv_eigen_result *results, size_t size);

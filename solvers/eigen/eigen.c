@@ -679,11 +679,13 @@ static spmv_status finish_singular(struct eigen_problem *p, struct eigen_block o
     TRY(eigen_multiply(p, p->wide ? &p->adjoint : &p->a, p->vectors, other));
     const struct block_residuals lengths = {.a = other};
     TRY(block_squares(&of_other, &lengths, p->values));
+    p->a.norm = sqrt(p->values[0]);
     for (int j = 0; j < k; j++) {
-        p->values[j] = sqrt(p->values[j]);
-        scale[((int64_t)j * k + j) * p->parts] = p->values[j] > 0 ? 1 / p->values[j] : 0;
+        const double length = sqrt(p->values[j]);
+        const bool lost = length <= rounding(p); /* sigma is 0, and has no other vector */
+        p->values[j] = lost ? 0 : length;
+        scale[((int64_t)j * k + j) * p->parts] = lost ? 0 : 1 / length;
     }
-    p->a.norm = p->values[0];
     TRY(block_combine(&of_other, other, scale, other));
     TRY(eigen_multiply(p, p->wide ? &p->a : &p->adjoint, other, back));
     const struct block_residuals r = {.a = back, .b = p->vectors, .values = p->values};

@@ -37,6 +37,7 @@ struct lanczos {
     double *t, *r, *gram, *more, *z, *y, *work; /* small matrices; t has `room` columns a row */
     int room;
     double *values, *residuals;
+    double size; /* the largest modulus in T so far */
     int *order;
     int64_t steps;
 };
@@ -144,8 +145,8 @@ done:
 }
 
 /* The columns from `at` on become orthonormal, also to those before; r (width x width): what they were in the new ones.
- * Dependent ones become random, with rows of 0 in r. */
-static spmv_status normalise(struct lanczos *l, int at, int width, double *r)
+ * Dependent ones, and those of at most this norm, become random, with rows of 0 in r. */
+static spmv_status normalise(struct lanczos *l, int at, int width, double floor, double *r)
 {
     enum { TRIES = 8 };
     spmv_status st = SPMV_OK;
@@ -169,6 +170,9 @@ static spmv_status normalise(struct lanczos *l, int at, int width, double *r)
         }
         TRY(block_gram(&l->v, w, mw, NULL, gram.at, NULL));
         small_copy(gram, now);
+        for (int j = 0; j < width && round == 0; j++)
+            if (small_at(now, j, j)[0] <= floor * floor)
+                small_at(now, j, j)[0] = 0;
         TRY(small_orthonormalise(p->ctx, now, 16 * width * p->unit, &z, &rank, &least));
         /* w = w_new (z' gram) */
         if (good == width) {
@@ -178,7 +182,8 @@ static spmv_status normalise(struct lanczos *l, int at, int width, double *r)
             small_clear(whole);
             small_multiply(step, false, before, 0, small_part(whole, 0, 0, rank, width));
         }
-        TRY(block_combine(&l->v, w, z.at, part(l, at, rank)));
+        if (rank > 0)
+            TRY(block_combine(&l->v, w, z.at, part(l, at, rank)));
         if (rank < width) {
             good = rank < good ? rank : good;
             TRY(block_random(&l->v, part(l, at + rank, width - rank), 1000 + (uint64_t)(l->steps * 16 + round)));
@@ -218,11 +223,13 @@ static spmv_status step(struct lanczos *l)
             for (int k = 0; k < parts; k++) {
                 const double value = l->y[((int64_t)i * w + j) * parts + k];
                 t_at(l, i, c + j)[k] = value;
+                l->size = fmax(l->size, fabs(value));
                 if (i < c)
                     t_at(l, c + j, i)[k] = k == 0 ? value : -value;
             }
     l->columns = after;
-    TRY(normalise(l, after, w, l->r));
+    /* what is left of an exhausted space is rounding */
+    TRY(normalise(l, after, w, 16 * sqrt((double)l->p->n) * l->p->unit * l->size, l->r));
     l->steps++;
 done:
     return st;
@@ -323,7 +330,7 @@ static spmv_status widen(struct lanczos *l)
     TRY(block_random(&l->v, part(l, at, l->width), 5000 + (uint64_t)l->steps));
     for (int twice = 0; twice < 2; twice++)
         TRY(project_out(l, at, at, l->width, NULL));
-    TRY(normalise(l, at, l->width, l->r));
+    TRY(normalise(l, at, l->width, 0, l->r));
     TRY(project_out(l, at, at, l->width, NULL));
     l->width *= 2;
 done:
@@ -503,7 +510,7 @@ static spmv_status open(struct lanczos *l)
     if (given > 0)
         TRY(block_copy(&l->v, (struct eigen_block){(void *)p->options.start, p->options.starts, given},
                        part(l, 0, given)));
-    TRY(normalise(l, 0, l->width, l->r));
+    TRY(normalise(l, 0, l->width, 0, l->r));
 done:
     return st;
 }
