@@ -3,14 +3,15 @@
  * and a solve with a sample of the matrix does so best, where it costs little (solver_sample.c). The table of
  * precond_choose.c, or for gmres the sample, names the preconditioner that begins, and its rival.
  *
- * The first one runs until its work is that of the rival's set-up. Where the residuals then predict
- * that it has more work to do than the rival needs for all, the rival is made and goes on from the x
- * reached; otherwise the first one goes on, and is judged again at each later mark. On a GPU that may
- * come earlier (judge_early): what is predicted then is rather too little. The rival is judged in the
- * same way. So at most some twice the work of the better one is done, whatever the matrix (ski rental: A. Karlin, M. Manasse, L. Rudolph and D. Sleator, "Competitive snoopy caching",
- * Algorithmica 3, 1988). They take turns, each with twice the work of the turn before, until one ends. If the rival cannot be made or fails, the first one goes on. Conjugate gradients
- * for one right-hand side on a host then go on as if they had not been stopped: only the work of the
- * other one is lost.
+ * The first one runs until its work is that of the rival's set-up. Where the residuals then predict that
+ * it has more work to do than the rival needs for all, the rival is made and goes on from the x reached;
+ * otherwise the first one goes on, and is judged again at each later mark. On a GPU that may come earlier
+ * (judge_early): what is predicted then is rather too little. The rival is judged in the same way. So at
+ * most some twice the work of the better one is done, whatever the matrix (ski rental: A. Karlin, M.
+ * Manasse, L. Rudolph and D. Sleator, "Competitive snoopy caching", Algorithmica 3, 1988). They take
+ * turns, each with twice the work of the turn before, until one ends. If the rival cannot be made or
+ * fails, the first one goes on. Conjugate gradients for one right-hand side on a host then go on as if
+ * they had not been stopped: only the work of the other one is lost.
  *
  * Work is counted, never timed (precond_costs.h). So a solve has the same bits in every run, for any number of
  * threads.
