@@ -5,7 +5,6 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
-#include <stdio.h>
 
 #include "solvers/krylov/krylov.h"
 #include "solvers/solver_internal.h"
@@ -51,7 +50,8 @@ bool solver_is_close(const struct chain *c, spmv_status st)
     const spmv_cg_result *const r = c->result;
     double rounding = 0;
     return st == SPMV_ERROR_STAGNATION && c->columns == 1 && !c->corrects && c->s->used != &krylov_direct &&
-           r->tolerance > 0 && r->recurrence_residual <= r->tolerance && !solver_is_out_of_reach(c, &rounding);
+           solver_iterations(c) < c->most && r->tolerance > 0 && r->recurrence_residual <= r->tolerance &&
+           !solver_is_out_of_reach(c, &rounding);
 }
 
 /* x = x + d if that makes the residual smaller. */
@@ -78,8 +78,6 @@ spmv_status solver_add_digits(struct chain *c, spmv_status ended)
     spmv_cg_result none = {.status = SPMV_ERROR_MEMORY}, kept = *r;
     struct rest rest = {.b = NULL};
     struct chain part = *c;
-    char sentence[512];
-    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(c->s->ctx));
     TRY(open_rest(c, &none, &rest));
     TRY(krylov_residual(&rest.k, rest.b));
     part.judge = NULL;
@@ -97,9 +95,10 @@ spmv_status solver_add_digits(struct chain *c, spmv_status ended)
     TRY(add(c, &rest));
     r->error_estimate = -1;
     r->status = ended = r->true_residual <= r->tolerance ? SPMV_OK : solved == SPMV_CANCELLED ? solved : ended;
+    rest.k.result = r;
+    if (ended == SPMV_ERROR_STAGNATION)
+        ended = krylov_fail_stagnation(&rest.k, 0);
 done:
     close_rest(c, &rest);
-    if (st == SPMV_OK && ended == SPMV_ERROR_STAGNATION)
-        return context_fail(c->s->ctx, ended, "%s", sentence);
     return st != SPMV_OK ? st : ended;
 }

@@ -313,12 +313,12 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
 spmv_status precond_choose_for_cg(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                   struct precond_choice *choice);
 
+/* gmres on a GPU: its first iterations, which show whether another preconditioner pays. */
+enum { PRECOND_TRIAL = 48 };
+
 /* As spmv_preconditioner_create with "auto", for a solve with cg that tries others on a sample of the matrix
  * (solver_race.c), from PRECOND_SAMPLED_ROWS rows on and not on a GPU: less is decided before. */
 enum { PRECOND_SAMPLED_ROWS = 4000 };
-
-/* gmres on a GPU: its first iterations, which show whether another preconditioner pays. */
-enum { PRECOND_TRIAL = 48 };
 spmv_status precond_create_sampled(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                    spmv_preconditioner **made);
 
