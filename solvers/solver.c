@@ -306,8 +306,11 @@ static spmv_status make_rest(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
     const bool direct = s->solver == &krylov_direct;
-    if (direct && s->direct == NULL) /* solver_choose may have made it */
-        st = direct_create(s->ctx, &s->a, &s->direct);
+    if (direct && !s->free) {
+        st = s->direct != NULL ? direct_update(s->direct, &s->a) : direct_create(s->ctx, &s->a, s->library, &s->direct);
+        if (st == SPMV_OK)
+            snprintf(s->why, sizeof s->why, "%s: %s", CHOICE_NAMED, direct_brief(s->direct));
+    }
     if (st == SPMV_OK && s->options.own_precond != NULL && !direct)
         s->precond = s->options.own_precond;
     else if (st == SPMV_OK)
@@ -327,6 +330,7 @@ static spmv_status take_options(spmv_solver *s, const spmv_solver_options *o)
     s->options.solver = NULL; /* s->solver */
     s->free = choice_is_auto(o->solver);
     solver_find(s->ctx, o->solver, &s->solver);
+    s->library = direct_library_of(o->solver);
     if (s->free)
         s->solver = &krylov_cg; /* until solver_choose, which needs the plan */
     else
@@ -532,6 +536,15 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
     return SPMV_OK;
 }
 
+/* A dense factor is made anew for new values. Another one keeps the analysis, if the caller wants direct by name. */
+static void drop_dense(spmv_solver *s)
+{
+    if (!s->free && s->failed == SPMV_OK)
+        return;
+    direct_destroy(s->direct);
+    s->direct = NULL;
+}
+
 /* What solves of the present values use besides the plan. keeps: the preconditioner, which takes new values. */
 static void drop_rest(spmv_solver *s, bool keeps)
 {
@@ -541,8 +554,7 @@ static void drop_rest(spmv_solver *s, bool keeps)
     s->used_precond = NULL;
     if (!keeps) { /* it may use the plan */
         drop_precond(s);
-        direct_destroy(s->direct);
-        s->direct = NULL;
+        drop_dense(s);
         solver_drop_system(s);
     }
 }

@@ -23,7 +23,7 @@ enum { METHODS = sizeof solvers / sizeof *solvers };
 
 const char *spmv_solver_name(int index)
 {
-    return index >= 0 && index < METHODS ? solvers[index]->name : NULL;
+    return index < 0 ? NULL : index < METHODS ? solvers[index]->name : direct_named(index - METHODS);
 }
 
 spmv_status solver_find(spmv_context *ctx, const char *name, const struct krylov_solver **solver)
@@ -31,8 +31,8 @@ spmv_status solver_find(spmv_context *ctx, const char *name, const struct krylov
     struct names names = {.count = 0};
     const void *row = NULL;
     names_add(&names, "auto");
-    for (int m = 0; m < METHODS; m++)
-        names_add_row(&names, solvers[m]->name, solvers[m]);
+    for (int i = 0; spmv_solver_name(i) != NULL; i++)
+        names_add_row(&names, spmv_solver_name(i), i < METHODS ? solvers[i] : &krylov_direct);
     const spmv_status st = choice_take(ctx, SPMV_ERROR_METHOD, "spmv_solver_create", "solver", &names, name, &row);
     *solver = row;
     return st;

@@ -89,7 +89,9 @@ static void *open_library(const char *path, char *why, size_t size)
 
 static const struct {
     const char *file, *purpose;
-} modules[] = {{"spmv_direct_klu.so", "solver direct"},
+} modules[] = {{"spmv_direct_cholmod.so", "solver direct:cholmod"},
+               {"spmv_direct_klu.so", "solver direct:klu"},
+               {"spmv_direct_umfpack.so", "solver direct:umfpack"},
                {"spmv_transport_openmpi.so", "ranks with Open MPI"},
                {"spmv_transport_mpich.so", "ranks with MPICH"}};
 

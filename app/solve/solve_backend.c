@@ -49,7 +49,7 @@ static const char *cpu_only(const struct options *o, char *text, size_t size)
         bool only;
     } named[] = {{"method", o->method, is_only_on(names_of_methods, SPMV_BACKEND_OMP, o->method)},
                  {"rung", o->rung, is_only_on(names_of_rungs, SPMV_BACKEND_OMP, o->rung)},
-                 {"solver", o->solver, strcmp(o->solver, "direct") == 0},
+                 {"solver", o->solver, strncmp(o->solver, "direct", strlen("direct")) == 0},
                  {"precond", o->precond, strcmp(o->precond, "ic0") == 0 || strcmp(o->precond, "cholesky") == 0}};
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
         if (named[i].only) {

@@ -16,7 +16,7 @@
 
 const char *job_refuse_ranks(const struct options *o)
 {
-    if (strcmp(o->solver, "direct") == 0)
+    if (strncmp(o->solver, "direct", strlen("direct")) == 0)
         return "--solver direct is not supported on several ranks: take gmres with --precond ilut or isai";
     if (options_ask_least_squares(o))
         return "least squares are not supported on several ranks";

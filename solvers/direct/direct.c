@@ -1,5 +1,5 @@
-/* A sparse direct solver. This file turns A into the columns (CSC) that the module takes, in f64 or
- * c128, and moves vectors between the context's memory and the module's.
+/* A sparse direct solver. This file turns A into the columns (CSC) that the modules take, in f64 or
+ * c128, chooses the module, and moves vectors between the context's memory and the module's.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/direct/direct.h"
@@ -15,11 +15,15 @@
 #include "solvers/modules/direct_module.h"
 #include "solvers/solver_module.h"
 
-enum { SENTENCE = 256 };
+enum { SENTENCE = 384, BRIEF = 128 };
 
 struct direct {
     spmv_context *ctx;
+    const char *name; /* "direct:klu": this library; NULL: any */
+    const struct library *library;
+    bool positive, indefinite; /* A is for the first library; it has found that A is not */
     const struct direct_module *module;
+    const char *why; /* the library; NULL: requested by name, or dense */
     void *state;    /* of the module; NULL for n = 0 */
     spmv_type type; /* of A; f64 for a pattern */
     int64_t n, nnz; /* of A as given */
@@ -37,16 +41,8 @@ struct direct {
     struct direct_figures figures;
     int64_t bytes;   /* of the arrays above */
     int64_t refused; /* bytes that the module asked for last, and did not get */
-    char sentence[SENTENCE];
+    char sentence[SENTENCE], brief[BRIEF];
 };
-
-static const struct direct_module *open_module(spmv_context *ctx)
-{
-    static const struct solver_module module = {
-        "direct", "spmv_direct_klu.so", "spmv_direct_module",
-        MODULE_NEEDS("direct", "KLU of SuiteSparse", "KLU", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI};
-    return solver_module_open(ctx, &module);
-}
 
 /* direct_dense.c */
 extern const struct direct_module direct_dense;
@@ -115,17 +111,104 @@ static spmv_status take_values(struct direct *d, const void *values)
     return SPMV_OK;
 }
 
+/* ------------------------------------------------------------------ facts */
+
+struct direct_facts {
+    bool symmetric, hermitian; /* as in struct direct_problem */
+    bool positive;             /* the diagonal: real and above 0 */
+};
+
+/* Whether two numbers are equal but for rounding; conjugates: a and the conjugate of b. What one triangle then tells
+ * differs from A by less than the factors do. */
+static void compare(const double *a, const double *b, int parts, bool *equal, bool *conjugates)
+{
+    enum { ROUNDINGS = 16 };
+    const double size = hypot(a[0], parts == 2 ? a[1] : 0), most = ROUNDINGS * real_limits_of(SPMV_F64).roundoff * size;
+    const double re = fabs(a[0] - b[0]);
+    *equal = *equal && re <= most && (parts == 1 || fabs(a[1] - b[1]) <= most);
+    *conjugates = *conjugates && re <= most && (parts == 1 || fabs(a[1] + b[1]) <= most);
+}
+
+/* The entries of column j of A' are those of row j of A: while columns are read in ascending order, the next entry of
+ * each column in turn must be its mirror image. next: n integers. */
+static struct direct_facts look_at(const struct direct *d, int64_t *next)
+{
+    struct direct_facts f = {.symmetric = true, .hermitian = true, .positive = true};
+    memcpy(next, d->col_ptr, (size_t)d->n * 8);
+    for (int64_t j = 0; j < d->n && (f.symmetric || f.hermitian); j++) {
+        bool diagonal = false;
+        for (int64_t k = d->col_ptr[j]; k < d->col_ptr[j + 1] && (f.symmetric || f.hermitian); k++) {
+            const int64_t i = d->row[k], mirror = next[i]++;
+            if (mirror == d->col_ptr[i + 1] || d->row[mirror] != j)
+                f.symmetric = f.hermitian = false;
+            else
+                compare(d->val + k * d->parts, d->val + mirror * d->parts, d->parts, &f.symmetric, &f.hermitian);
+            if (i == j)
+                diagonal = d->val[k * d->parts] > 0;
+        }
+        f.positive = f.positive && diagonal;
+    }
+    return f;
+}
+
+/* ------------------------------------------------------------------ choice */
+
+/* The libraries, in the order in which they are tried. What cannot be opened, cannot take A or finds that it is not what
+ * it needs, is followed by the next one. */
+static const struct library {
+    const char *name; /* of the solver */
+    struct solver_module module;
+    enum { FOR_POSITIVE, FOR_LIGHT, FOR_ALL } takes;
+    const char *why;
+} libraries[] = {
+    {"direct:cholmod",
+     {"direct", "spmv_direct_cholmod.so", "spmv_direct_module",
+      MODULE_NEEDS("direct:cholmod", "CHOLMOD of SuiteSparse", "CHOLMOD", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI},
+     FOR_POSITIVE,
+     "A is Hermitian with a positive diagonal"},
+    {"direct:klu",
+     {"direct", "spmv_direct_klu.so", "spmv_direct_module",
+      MODULE_NEEDS("direct", "KLU of SuiteSparse", "KLU", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI},
+     FOR_LIGHT,
+     "the factors take few operations for each nonzero"},
+    {"direct:umfpack",
+     {"direct", "spmv_direct_umfpack.so", "spmv_direct_module",
+      MODULE_NEEDS("direct", "UMFPACK of SuiteSparse", "UMFPACK", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI},
+     FOR_ALL,
+     "the factors take many operations for each nonzero"},
+};
+enum { LIBRARIES = sizeof libraries / sizeof *libraries };
+
+const char *direct_named(int index)
+{
+    return index >= 0 && index < LIBRARIES ? libraries[index].name : NULL;
+}
+
+const char *direct_library_of(const char *solver)
+{
+    for (int i = 0; i < LIBRARIES; i++)
+        if (solver != NULL && strcmp(solver, libraries[i].name) == 0)
+            return libraries[i].name;
+    return NULL;
+}
+
+/* Dense parts of factors pay from so many operations for each nonzero of the factors on: the rule of CHOLMOD for
+ * supernodes (Y. Chen and others, ACM TOMS 35(3), 2008, section 4). */
+static const double DENSE_PARTS = 40;
+
 static void describe(struct direct *d)
 {
     const struct direct_figures *f = &d->figures;
     if (d->n == 0)
-        snprintf(d->sentence, sizeof d->sentence, "%s: a matrix without rows", d->module->version);
+        snprintf(d->sentence, sizeof d->sentence, "a matrix without rows");
     else
         snprintf(d->sentence, sizeof d->sentence,
                  "%s: %lld diagonal block%s, ordering %s, %lld nonzero%s in the factors, %lld bytes, reciprocal "
                  "condition number about %.1e",
                  d->module->version, (long long)f->blocks, plural(f->blocks), f->ordering, (long long)f->nonzeros,
                  plural(f->nonzeros), (long long)direct_bytes(d), f->rcond);
+    snprintf(d->brief, sizeof d->brief, "%s%s%s; %.3g nonzeros in the factors", d->n > 0 ? d->module->version : "",
+             d->why != NULL ? ", since " : "", d->why != NULL ? d->why : "", (double)f->nonzeros);
 }
 
 /* For the module: memory of the process's limit. */
@@ -165,27 +248,116 @@ static spmv_status factorise(struct direct *d)
     return st == SPMV_OK ? st : failed(d, st, why);
 }
 
-static spmv_status analyse(struct direct *d)
+static void close_module(struct direct *d)
 {
+    if (d->state != NULL)
+        d->module->close(d->state);
+    d->state = NULL;
+}
+
+static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
+{
+    static struct direct_shared shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
     char why[DIRECT_WHY] = "";
     const struct direct_problem problem = {.n = d->n,
                                            .col_ptr = d->col_ptr,
                                            .row = d->row,
+                                           .val = d->val,
                                            .complex = type_is_complex(d->type),
+                                           .symmetric = facts->symmetric,
+                                           .hermitian = facts->hermitian,
                                            .first_index = d->ctx->first_index,
                                            .take = take,
-                                           .user = d};
+                                           .user = d,
+                                           .shared = &shared};
+    d->figures = (struct direct_figures){.rcond = -1, .negative = -1};
     const spmv_status st = d->module->open(&problem, &d->state, &d->figures, why);
     if (st != SPMV_OK)
         return failed(d, st, why);
-    /* each nonzero of the factors has a value and a row number */
     int64_t bytes = 0;
-    if (!multiply_fits(d->figures.expected, 8 + 8 * d->parts, &bytes))
+    if (!multiply_fits(d->figures.expected, d->figures.entry_bytes, &bytes))
         bytes = INT64_MAX;
     if (!memory_take(bytes)) /* so that the limit is not reached after minutes */
         return context_fail_memory(d->ctx, "direct: the factors", bytes);
     memory_give(bytes);
     return matrix_memory_check(d->ctx, "direct: the factors", bytes);
+}
+
+static bool takes(const struct library *l, const struct direct_facts *facts)
+{
+    return l->takes != FOR_POSITIVE || (facts->hermitian && facts->positive);
+}
+
+/* Whether the factors take so many operations that the next library, if it is there, is faster. */
+static bool is_heavy(const struct direct *d)
+{
+    const struct direct_figures *const f = &d->figures;
+    return f->expected == 0 || f->operations > DENSE_PARTS * (double)f->expected;
+}
+
+/* Opens the module of the library, analyses the pattern and factorises. SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_NOT_POSITIVE:
+ * another library may take A. next: the library that follows; NULL: none. */
+static spmv_status use(struct direct *d, const struct library *l, const struct library *next, const struct direct_facts *facts)
+{
+    spmv_status st = SPMV_OK;
+    close_module(d);
+    d->library = l;
+    d->module = solver_module_open(d->ctx, &l->module);
+    if (d->module == NULL)
+        return SPMV_ERROR_UNSUPPORTED;
+    d->why = d->name == NULL ? l->why : NULL;
+    TRY(analyse(d, facts));
+    if (l->takes == FOR_LIGHT && next != NULL && is_heavy(d) && solver_module_open(d->ctx, &next->module) != NULL)
+        return SPMV_ERROR_UNSUPPORTED;
+    st = factorise(d);
+    d->indefinite = d->indefinite || st == SPMV_ERROR_NOT_POSITIVE;
+done:
+    return st;
+}
+
+static spmv_status use_named(struct direct *d, const struct direct_facts *facts)
+{
+    const struct library *l = libraries;
+    while (strcmp(l->name, d->name) != 0)
+        l++;
+    if (!takes(l, facts))
+        return context_fail(d->ctx, SPMV_ERROR_NOT_POSITIVE,
+                            "%s takes a symmetric or Hermitian matrix with a positive diagonal", l->name);
+    return use(d, l, NULL, facts);
+}
+
+/* Takes the first library that can solve with A. */
+static spmv_status choose(struct direct *d, const struct direct_facts *facts)
+{
+    spmv_status st = SPMV_ERROR_UNSUPPORTED;
+    d->indefinite = false;
+    const struct library *const end = libraries + LIBRARIES;
+    for (const struct library *l = libraries;
+         l < end && (st == SPMV_ERROR_UNSUPPORTED || st == SPMV_ERROR_NOT_POSITIVE); l++)
+        if (takes(l, facts))
+            st = use(d, l, l + 1 < end ? l + 1 : NULL, facts);
+    return st;
+}
+
+/* Factors of d->val. The library and its analysis stay, if they would be the same for a new solver. */
+static spmv_status renew(struct direct *d)
+{
+    spmv_status st = SPMV_OK;
+    int64_t *next = NULL;
+    TRY(host_alloc(d->ctx, d->n * 8, "columns of a matrix", (void **)&next));
+    const struct direct_facts facts = look_at(d, next);
+    const bool positive = takes(libraries, &facts);
+    const bool chooses = d->library == NULL || positive != d->positive || d->indefinite; /* as a new solver does */
+    d->positive = positive;
+    if (d->name != NULL)
+        st = d->library == NULL ? use_named(d, &facts) : factorise(d);
+    else
+        st = chooses ? choose(d, &facts) : factorise(d);
+    if (st == SPMV_ERROR_NOT_POSITIVE && d->name == NULL) /* of values that are new */
+        st = choose(d, &facts);
+done:
+    host_free(next);
+    return st;
 }
 
 static spmv_status check(spmv_context *ctx, const spmv_csr *a)
@@ -200,7 +372,7 @@ static spmv_status check(spmv_context *ctx, const spmv_csr *a)
     return SPMV_OK;
 }
 
-static spmv_status make(struct direct *d, const spmv_csr *a)
+static spmv_status make(struct direct *d, const spmv_csr *a, bool dense)
 {
     spmv_status st = SPMV_OK;
     TRY(get(d, (d->n + 1) * 8, "columns of a matrix", (void **)&d->col_ptr));
@@ -212,14 +384,19 @@ static spmv_status make(struct direct *d, const spmv_csr *a)
         TRY(get(d, d->n * 8 * d->parts, "a vector", &d->stage));
     TRY(take_pattern(d, a));
     TRY(take_values(d, a->val));
-    TRY(analyse(d));
-    TRY(factorise(d));
+    if (dense) {
+        d->module = &direct_dense;
+        TRY(analyse(d, &(struct direct_facts){.symmetric = false}));
+        TRY(factorise(d));
+    } else {
+        TRY(renew(d));
+    }
 done:
     return st;
 }
 
 /* dense: factors of the whole square. */
-static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, struct direct **direct)
+static spmv_status create(spmv_context *ctx, const spmv_csr *a, const char *name, bool dense, struct direct **direct)
 {
     spmv_status st = SPMV_OK;
     struct direct *d = NULL;
@@ -231,17 +408,15 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, stru
     TRY(csr_check(ctx, "direct", &host, CSR_ANY_ORDER));
     TRY(host_alloc(ctx, sizeof *d, "a direct solver", (void **)&d));
     *d = (struct direct){.ctx = ctx,
+                         .name = name,
                          .type = a->val != NULL ? a->type : SPMV_F64,
                          .n = a->rows,
                          .nnz = a->nnz,
                          .bytes = sizeof *d,
                          .rows = a->rows};
     d->parts = type_parts(d->type);
-    d->module = dense ? &direct_dense : open_module(ctx);
-    if (d->module == NULL)
-        TRY(SPMV_ERROR_UNSUPPORTED);
     if (d->n > 0)
-        TRY(make(d, &host));
+        TRY(make(d, &host, dense));
     describe(d);
 done:
     csr_free_host(&copies);
@@ -253,22 +428,37 @@ done:
     return st;
 }
 
-spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct)
 {
-    return create(ctx, a, false, direct);
+    return create(ctx, a, name, false, direct);
 }
 
 spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
 {
-    return create(ctx, a, true, direct);
+    return create(ctx, a, NULL, true, direct);
+}
+
+spmv_status direct_update(struct direct *d, const spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    struct csr_copies copies = {0};
+    spmv_csr host;
+    if (d->n == 0)
+        return SPMV_OK;
+    TRY(csr_to_host(d->ctx, a, false, &host, &copies));
+    TRY(take_values(d, host.val));
+    TRY(renew(d));
+    describe(d);
+done:
+    csr_free_host(&copies);
+    return st;
 }
 
 void direct_destroy(struct direct *d)
 {
     if (d == NULL)
         return;
-    if (d->state != NULL)
-        d->module->close(d->state);
+    close_module(d);
     host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage, d->own, d->offset);
     host_free(d);
 }
@@ -358,6 +548,11 @@ done:
 const char *direct_describe(const struct direct *d)
 {
     return d->sentence;
+}
+
+const char *direct_brief(const struct direct *d)
+{
+    return d->brief;
 }
 
 double direct_rcond(const struct direct *d)

@@ -1,5 +1,6 @@
-/* A sparse direct solver: LU factors of a square matrix, by a module
- * (solvers/modules/direct_klu.c).
+/* A sparse direct solver: factors of a square matrix, by a library that a module opens (solvers/modules). A symmetric
+ * or Hermitian matrix with a positive diagonal is tried by CHOLMOD; others, and those that it finds not to be positive
+ * definite, are factorised by KLU or, if the factors take many operations for each nonzero, by UMFPACK.
  *
  * It computes on the CPU in f64 or c128, whatever the context's backend and the matrix's type are.
  * The same matrix and right-hand side give the same bits. The solution is not refined here.
@@ -14,17 +15,28 @@ struct direct;
 
 /* Orders and factorises A.
  *
+ *   name     direct_library_of; NULL: the first one that is there and can take A
  *   a        square, f64, f32, c64, c128 or a pattern, in either memory; columns in any order.
  *            Entries at the same place are added. Not needed after the call.
  *   *direct  the solver; NULL after an error
  *
  * Waits if A is on a GPU.
  * Errors: SPMV_ERROR_UNSUPPORTED (no module; the message says what to install), SPMV_ERROR_SINGULAR
- * (the message names a row or column), SPMV_ERROR_NOT_FINITE (an entry; the message names it),
+ * (the message names a row or column, of UMFPACK the number of pivots), SPMV_ERROR_NOT_POSITIVE (of the library that is named), SPMV_ERROR_NOT_FINITE (an entry; the message names it),
  * SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_TYPE, SPMV_ERROR_MEMORY (also: the expected factors exceed the
  * machine's memory), those of spmv_matrix_check, SPMV_ERROR_DEVICE. */
-spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
+spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct);
 void direct_destroy(struct direct *direct);
+
+/* The solver direct with library 0, 1, ...: "direct:cholmod"; NULL after the last. */
+const char *direct_named(int index);
+
+/* The same string, with static storage, if this is such a name; NULL: not. */
+const char *direct_library_of(const char *solver);
+
+/* Factors of other values of the same pattern, which the caller does not change: the analysis stays, unless another
+ * library must take them. The bits are those of a new solver. After an error there are no factors. */
+spmv_status direct_update(struct direct *direct, const spmv_csr *a);
 
 /* The same with factors of the whole square (direct_dense.c), for small systems. No module is needed. A
  * matrix that is singular to rounding is SPMV_ERROR_SINGULAR. */
@@ -46,6 +58,9 @@ spmv_status direct_solve(struct direct *direct, spmv_type type, const void *b, v
 /* One sentence: the package and its version, the ordering, the nonzeros of the factors, the memory
  * and the condition. */
 const char *direct_describe(const struct direct *direct);
+
+/* A part of it: "KLU 1.3.9, since the factors take few operations for each nonzero; 1.23e+06 nonzeros in the factors" */
+const char *direct_brief(const struct direct *direct);
 
 /* The estimated reciprocal of the condition number in the 1-norm. */
 double direct_rcond(const struct direct *direct);

@@ -1,7 +1,7 @@
-/* The interface of a module with a sparse direct solver: a library opened when the method direct
+/* The interface of a module with a sparse direct solver: a library opened when the solver direct
  * needs it, so that libspmv does not link it.
  *
- * The module is the shared object spmv_direct_klu.so with one symbol, spmv_direct_module. Everything
+ * A module is a shared object, such as spmv_direct_klu.so, with one symbol, spmv_direct_module. Everything
  * is in host memory. A complex number is two doubles. Functions return SPMV_OK, or another status
  * with a message in why.
  *
@@ -9,11 +9,25 @@
 #ifndef DIRECT_MODULE_H
 #define DIRECT_MODULE_H
 
+#include <pthread.h>
 #include <spmv/types.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DIRECT_MODULE_ABI = 2, DIRECT_WHY = 512 };
+enum { DIRECT_MODULE_ABI = 3, DIRECT_WHY = 512 };
+
+struct direct_problem;
+
+/* What modules share in a process (suitesparse.h). */
+struct direct_shared {
+    pthread_mutex_t lock;
+
+    /* Of the module that counts the memory of the allocator: what is allocated in this thread from now on is for this
+     * problem; NULL: for none. */
+    void (*count_for)(const struct direct_problem *problem);
+
+    int calls, threads; /* in progress; of BLAS outside of them */
+};
 
 /* A square matrix by columns (CSC), n > 0. Rows ascend strictly in each column. The arrays must live
  * until close returns. */
@@ -21,7 +35,10 @@ struct direct_problem {
     int64_t n;
     const int64_t *col_ptr; /* n + 1 offsets; the first is 0 */
     const int64_t *row;
+    const double *val; /* of which the analysis may make use; factor may be given others */
     bool complex;
+    bool symmetric; /* A = A^T, of the values too, but for rounding: one triangle is enough */
+    bool hermitian; /* A = A^H; of a real matrix the same */
     int first_index; /* the number of the first row and column in messages: 0 or 1 */
 
     /* Takes bytes from the memory limit of the process before they are allocated. False, and nothing
@@ -29,31 +46,39 @@ struct direct_problem {
      * bytes back. Called in the thread that called the module. */
     bool (*take)(void *user, int64_t bytes);
     void *user;
+    struct direct_shared *shared;
+
+    void *stream; /* of the GPU on which the module computes; NULL: on the host */
 };
 
 struct direct_figures {
     const char *ordering; /* static storage */
-    int64_t blocks;       /* diagonal blocks of the block triangular form */
+    int64_t blocks;       /* diagonal blocks of the block triangular form; 0: there is none */
     int64_t expected;     /* nonzeros that the analysis expects in the factors; 0: unknown */
+    int64_t entry_bytes;  /* of each of them */
+    double operations;    /* that it expects of the factorisation; 0: unknown */
     int64_t nonzeros;     /* of the factors */
     int64_t bytes;        /* allocated by the module */
-    double rcond;         /* estimated reciprocal of the condition number in the 1-norm */
+    double rcond;         /* estimated reciprocal of the condition number in the 1-norm, or by the pivots; below 0: unknown */
+    int64_t negative;     /* eigenvalues below 0; below 0: unknown */
 };
 
 struct direct_module {
     int abi;
     const char *version; /* "KLU 1.3.9" */
 
-    /* *state: the analysed pattern. Sets ordering, blocks, expected and bytes. SPMV_ERROR_SINGULAR,
+    /* *state: the analysed pattern. Sets ordering, blocks, expected, operations and bytes. SPMV_ERROR_SINGULAR,
      * SPMV_ERROR_MEMORY or SPMV_ERROR_UNSUPPORTED; *state is then NULL. */
     spmv_status (*open)(const struct direct_problem *problem, void **state, struct direct_figures *figures, char *why);
 
-    /* Factorises these finite values, in place of those before. Sets nonzeros, bytes and rcond. The
-     * same values give the same bits. The same errors; there are then no factors. */
+    /* Factorises these finite values, in place of those before. Sets nonzeros, bytes, rcond and negative. The
+     * same values give the same bits. The same errors, and SPMV_ERROR_NOT_POSITIVE: A is not positive definite, which
+     * the module needs; there are then no factors. */
     spmv_status (*factor)(void *state, const double *val, struct direct_figures *figures, char *why);
 
     /* x: b before, the solution after. Only with factors. SPMV_ERROR_UNSUPPORTED. */
     spmv_status (*solve)(void *state, double *x, char *why);
+    spmv_status (*solve_adjoint)(void *state, double *x, char *why); /* with A^H */
     void (*close)(void *state);
 };
 
