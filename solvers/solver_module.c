@@ -89,7 +89,8 @@ static void *open_library(const char *path, char *why, size_t size)
 
 static const struct {
     const char *file, *purpose;
-} modules[] = {{"spmv_direct_cholmod.so", "solver direct:cholmod"},
+} modules[] = {{"spmv_direct_cudss.so", "solver direct:cudss"},
+               {"spmv_direct_cholmod.so", "solver direct:cholmod"},
                {"spmv_direct_klu.so", "solver direct:klu"},
                {"spmv_direct_umfpack.so", "solver direct:umfpack"},
                {"spmv_transport_openmpi.so", "ranks with Open MPI"},

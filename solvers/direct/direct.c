@@ -21,7 +21,7 @@ struct direct {
     spmv_context *ctx;
     const char *name; /* "direct:klu": this library; NULL: any */
     const struct library *library;
-    bool positive, indefinite; /* A is for the first library; it has found that A is not */
+    bool positive, indefinite; /* A may be positive definite; a library has found that it is not */
     const struct direct_module *module;
     const char *why; /* the library; NULL: requested by name, or dense */
     void *state;    /* of the module; NULL for n = 0 */
@@ -158,9 +158,16 @@ static struct direct_facts look_at(const struct direct *d, int64_t *next)
 static const struct library {
     const char *name; /* of the solver */
     struct solver_module module;
-    enum { FOR_POSITIVE, FOR_LIGHT, FOR_ALL } takes;
+    enum { FOR_GPU, FOR_POSITIVE, FOR_LIGHT, FOR_ALL } takes;
     const char *why;
 } libraries[] = {
+    {"direct:cudss",
+     {"direct", "spmv_direct_cudss.so", "spmv_direct_module",
+      "direct:cudss needs the library cuDSS and a module: install nvidia-cudss-cu13 (PyPI) and build again with "
+      "CUDSS_ROOT set to its folder nvidia/cu13, or set SPMV_MODULE_PATH to the module's folder",
+      DIRECT_MODULE_ABI},
+     FOR_GPU,
+     "it computes on the GPU"},
     {"direct:cholmod",
      {"direct", "spmv_direct_cholmod.so", "spmv_direct_module",
       MODULE_NEEDS("direct:cholmod", "CHOLMOD of SuiteSparse", "CHOLMOD", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI},
@@ -199,14 +206,16 @@ static const double DENSE_PARTS = 40;
 static void describe(struct direct *d)
 {
     const struct direct_figures *f = &d->figures;
+    char condition[64] = "";
+    if (f->rcond >= 0)
+        snprintf(condition, sizeof condition, ", reciprocal condition number about %.1e", f->rcond);
     if (d->n == 0)
         snprintf(d->sentence, sizeof d->sentence, "a matrix without rows");
     else
         snprintf(d->sentence, sizeof d->sentence,
-                 "%s: %lld diagonal block%s, ordering %s, %lld nonzero%s in the factors, %lld bytes, reciprocal "
-                 "condition number about %.1e",
+                 "%s: %lld diagonal block%s, ordering %s, %lld nonzero%s in the factors, %lld bytes%s",
                  d->module->version, (long long)f->blocks, plural(f->blocks), f->ordering, (long long)f->nonzeros,
-                 plural(f->nonzeros), (long long)direct_bytes(d), f->rcond);
+                 plural(f->nonzeros), (long long)direct_bytes(d), condition);
     snprintf(d->brief, sizeof d->brief, "%s%s%s; %.3g nonzeros in the factors", d->n > 0 ? d->module->version : "",
              d->why != NULL ? ", since " : "", d->why != NULL ? d->why : "", (double)f->nonzeros);
 }
@@ -266,10 +275,12 @@ static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
                                            .complex = type_is_complex(d->type),
                                            .symmetric = facts->symmetric,
                                            .hermitian = facts->hermitian,
+                                           .definite = facts->hermitian && facts->positive,
                                            .first_index = d->ctx->first_index,
                                            .take = take,
                                            .user = d,
-                                           .shared = &shared};
+                                           .shared = &shared,
+                                           .stream = spmv_context_stream(d->ctx)};
     d->figures = (struct direct_figures){.rcond = -1, .negative = -1};
     const spmv_status st = d->module->open(&problem, &d->state, &d->figures, why);
     if (st != SPMV_OK)
@@ -283,9 +294,14 @@ static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
     return matrix_memory_check(d->ctx, "direct: the factors", bytes);
 }
 
-static bool takes(const struct library *l, const struct direct_facts *facts)
+static bool is_positive(const struct direct_facts *facts)
 {
-    return l->takes != FOR_POSITIVE || (facts->hermitian && facts->positive);
+    return facts->hermitian && facts->positive;
+}
+
+static bool takes(const struct direct *d, const struct library *l, const struct direct_facts *facts)
+{
+    return l->takes == FOR_GPU ? context_on_device(d->ctx) : l->takes != FOR_POSITIVE || is_positive(facts);
 }
 
 /* Whether the factors take so many operations that the next library, if it is there, is faster. */
@@ -320,7 +336,9 @@ static spmv_status use_named(struct direct *d, const struct direct_facts *facts)
     const struct library *l = libraries;
     while (strcmp(l->name, d->name) != 0)
         l++;
-    if (!takes(l, facts))
+    if (l->takes == FOR_GPU && !takes(d, l, facts))
+        return context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "%s needs the backend cuda", l->name);
+    if (!takes(d, l, facts))
         return context_fail(d->ctx, SPMV_ERROR_NOT_POSITIVE,
                             "%s takes a symmetric or Hermitian matrix with a positive diagonal", l->name);
     return use(d, l, NULL, facts);
@@ -334,7 +352,7 @@ static spmv_status choose(struct direct *d, const struct direct_facts *facts)
     const struct library *const end = libraries + LIBRARIES;
     for (const struct library *l = libraries;
          l < end && (st == SPMV_ERROR_UNSUPPORTED || st == SPMV_ERROR_NOT_POSITIVE); l++)
-        if (takes(l, facts))
+        if (takes(d, l, facts))
             st = use(d, l, l + 1 < end ? l + 1 : NULL, facts);
     return st;
 }
@@ -346,7 +364,7 @@ static spmv_status renew(struct direct *d)
     int64_t *next = NULL;
     TRY(host_alloc(d->ctx, d->n * 8, "columns of a matrix", (void **)&next));
     const struct direct_facts facts = look_at(d, next);
-    const bool positive = takes(libraries, &facts);
+    const bool positive = is_positive(&facts);
     const bool chooses = d->library == NULL || positive != d->positive || d->indefinite; /* as a new solver does */
     d->positive = positive;
     if (d->name != NULL)

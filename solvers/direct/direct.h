@@ -62,7 +62,7 @@ const char *direct_describe(const struct direct *direct);
 /* A part of it: "KLU 1.3.9, since the factors take few operations for each nonzero; 1.23e+06 nonzeros in the factors" */
 const char *direct_brief(const struct direct *direct);
 
-/* The estimated reciprocal of the condition number in the 1-norm. */
+/* The estimated reciprocal of the condition number in the 1-norm, or by the pivots; below 0: unknown. */
 double direct_rcond(const struct direct *direct);
 
 /* Bytes of the solver, with those of the module. */

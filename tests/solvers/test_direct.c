@@ -755,8 +755,11 @@ int main(int argc, char **argv)
     const struct CMUnitTest cholmod[] = {with_context(definite), with_context(broken_module)};
     const struct CMUnitTest all[] = {with_context(choice), with_context(new_values), with_context(missing_module)};
     int failed = 0, there = 0, count = 0;
-    for (; direct_named(count) != NULL; count++) {
-        library = direct_named(count);
+    for (int i = 0; direct_named(i) != NULL; i++) {
+        library = direct_named(i);
+        if (is("cudss")) /* test_direct_cudss.c */
+            continue;
+        count++;
         const bool found = have_module(library) || is_built(library + strlen("direct:"));
         there += found;
         if (!found)
