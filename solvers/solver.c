@@ -292,10 +292,15 @@ static void drop_resorts(spmv_solver *s)
 static spmv_status make_precond(spmv_solver *s, const char *name)
 {
     if (s->settled && s->solver == s->began && choice_is_auto(name) && s->verdict[0] != '\0' &&
+        (s->won != &krylov_direct || direct_update(s->direct, &s->a) == SPMV_OK) &&
         solver_make_precond(s, s->won, s->verdict, &s->precond) == SPMV_OK) {
         snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
         solver_take_verdict(s);
         return SPMV_OK;
+    }
+    if (s->settled && s->won == &krylov_direct) {
+        direct_destroy(s->direct);
+        s->direct = NULL;
     }
     s->settled = false;
     return solver_make_precond(s, s->solver, name, &s->precond);
@@ -536,10 +541,12 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
     return SPMV_OK;
 }
 
-/* A dense factor is made anew for new values. Another one keeps the analysis, if the caller wants direct by name. */
+/* A dense factor is made anew for new values. Another one keeps the analysis, if the caller wants direct by name, or that
+ * has won. */
 static void drop_dense(spmv_solver *s)
 {
-    if (!s->free && s->failed == SPMV_OK)
+    s->direct_takes = 0;
+    if ((!s->free || (s->settled && s->won == &krylov_direct)) && s->failed == SPMV_OK)
         return;
     direct_destroy(s->direct);
     s->direct = NULL;

@@ -15,6 +15,7 @@
 
 #include "core/choice.h"
 #include "solvers/krylov/not_finite.h"
+#include "solvers/precond/precond_costs.h"
 #include "solvers/solver_internal.h"
 
 static const struct krylov_solver *const solvers[] = {&krylov_cg, &krylov_minres, &krylov_gmres, &krylov_bicgstab,
@@ -510,7 +511,24 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
     const int first = strcmp(precond_name(s->used_precond), "ilut") == 0;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     memcpy(ended_with, sentence, sizeof ended_with);
+    const spmv_csr sizes = solver_sizes(s);
+    const double spent = precond_nanoseconds(context_on_device(s->ctx), solver_purpose(solver), sizes.rows, sizes.nnz,
+                                             (double)c->result->iterations);
+    bool was_direct = solver == &krylov_direct;
     for (int which = first; which < SOLVER_RESORTS && solver_may_follow(s, st) && iterations_left(c) > 0; which++) {
+        if (c->columns == 1 && !was_direct && (which > 0 || solver_direct_is_faster(s, spent))) {
+            was_direct = true;
+            const spmv_status then = solver_run_direct(c, st);
+            if (then == SPMV_OK) {
+                snprintf(s->why_used, sizeof s->why_used, "%s stopped with a relative residual of %.2g: %.80s",
+                         solver->name, residual / fmax(c->result->norm_b, 1e-300), direct_brief(s->direct));
+                return SPMV_OK;
+            }
+            if (then == SPMV_CANCELLED)
+                return then;
+            st = solver_may_follow(s, then) ? then : st;
+            snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+        }
         const spmv_status made = make_resort(s, which);
         if (made == SPMV_CANCELLED) /* x is what was reached before */
             return made;

@@ -47,6 +47,7 @@ struct spmv_solver {
     bool components_known;         /* null_space_find has looked for components */
     const char *library; /* of direct, by name; NULL: any */
     struct direct *direct;
+    double direct_takes; /* under "auto": nanoseconds of factors, by their analysis; 0: not known, INFINITY: there are none */
     spmv_preconditioner *precond; /* NULL: could not be made */
     /* of a race (solver_race.c): the other preconditioner; whether it has ended; the solver that had been
      * chosen, the one that won and the name of its preconditioner, which are then solver and precond */
@@ -170,6 +171,15 @@ struct chain {
     struct krylov_recurrence *recurrence; /* of the solver that runs; NULL: nothing is kept */
     bool corrects;                        /* x is a correction, which on_iterate is not shown */
 };
+
+/* Whether the solver direct, of which "auto" may make use, takes much less than so many nanoseconds (solver_direct.c). */
+bool solver_direct_is_faster(spmv_solver *s, double left);
+
+/* If not more nanoseconds are left, the answer is no. */
+double solver_worth_direct(const spmv_solver *s);
+
+/* Goes on with it. If there are no factors: `before`, with the message of it. */
+spmv_status solver_run_direct(struct chain *c, spmv_status before);
 
 /* Whether a solve may try preconditioners on a sample of the matrix (solver_sample.c). */
 bool solver_may_sample(const spmv_solver *s);

@@ -529,6 +529,49 @@ static void correct_by_residuals(struct precond_estimate *list, int count, const
     list[0].cost.steps = fmax(1, steps - ran);
 }
 
+/* ------------------------------------------------------------- direct */
+
+/* Nanoseconds of a unit of work. */
+static double unit_of(const struct chain *c, const struct runner *first)
+{
+    const spmv_csr sizes = solver_sizes(c->s);
+    return precond_nanoseconds(context_on_device(c->s->ctx), solver_purpose(first->solver), sizes.rows, sizes.nnz, 1);
+}
+
+/* Whether factors of A, made by a module, take much less than this work, which is left of the better one. */
+static bool takes_direct(const struct chain *c, const struct runner *first, double work)
+{
+    return c->columns == 1 && solver_iterations(c) < c->most &&
+           solver_direct_is_faster(c->s, work * unit_of(c, first));
+}
+
+/* With more work left, that is asked. */
+static double worth_direct(const struct chain *c, const struct runner *first)
+{
+    return c->columns == 1 ? solver_worth_direct(c->s) / unit_of(c, first) : INFINITY;
+}
+
+/* Goes on with direct, from the x reached. SPMV_ERROR_LIMIT: there are no factors. The rival is destroyed, and after a
+ * success the first one too. */
+static spmv_status go_direct(struct chain *c, struct runner *first, struct runner *rival)
+{
+    spmv_solver *const s = c->s;
+    struct runner direct = {.name = "direct", .solver = &krylov_direct, .precond = &s->none};
+    const int64_t before = solver_iterations(c);
+    const spmv_status st = solver_run_direct(c, SPMV_ERROR_LIMIT);
+    if (st != SPMV_OK)
+        return st;
+    direct.iterations = solver_iterations(c) - before;
+    if (rival->precond != NULL) {
+        spmv_preconditioner_destroy(s->rival);
+        s->rival = NULL;
+    }
+    settle(s, &direct, first);
+    s->none = NULL; /* it is s->precond */
+    snprintf(s->why_used, sizeof s->why_used, "%.60s: %.90s", s->why, direct_brief(s->direct));
+    return SPMV_OK;
+}
+
 /* ------------------------------------------------------------- by residuals */
 
 /* Whether the first one has failed, before it was judged. */
@@ -545,6 +588,11 @@ static spmv_status hand_over(struct chain *c, struct runner *first, struct runne
     char sentence[512];
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     first->left = INFINITY;
+    if (takes_direct(c, first, precond_cost_of_all(&rival->cost))) {
+        const spmv_status st = go_direct(c, first, rival);
+        if (st != SPMV_ERROR_LIMIT)
+            return st;
+    }
     const spmv_status made = make_rival(s, first, rival);
     if (made != SPMV_OK)
         return made == SPMV_CANCELLED ? made : context_fail(s->ctx, failure, "%s", sentence);
@@ -568,6 +616,8 @@ static bool makes_rival(struct judge *judge)
     struct attempt *const a = judge->race;
     a->first->left = judge->left * a->first->cost.step;
     a->first->spent = (double)judge->least * a->first->cost.step;
+    if (takes_direct(a->c, a->first, fmin(a->first->left, precond_cost_of_all(&a->rival->cost))))
+        return true;
     a->status = make_rival(a->c->s, a->first, a->rival);
     if (a->status == SPMV_OK || a->status == SPMV_CANCELLED)
         return true;
@@ -594,6 +644,9 @@ static bool samples_rival(struct judge *judge)
     if (a->status != SPMV_OK)
         return a->status == SPMV_CANCELLED;
     first->left = precond_cost_of_all(&list[0].cost); /* residuals often fall at first, and then stay level */
+    best = best_of(list, count);
+    if (takes_direct(a->c, first, best != NULL ? fmin(first->left, precond_cost_of_all(&best->cost)) : first->left))
+        return true;
     while ((best = best_of(list, count)) != NULL && precond_cost_of_all(&best->cost) * SAMPLE_LEAD <= first->left) {
         m->sampled[0] = list[0];
         m->sampled[1] = *best;
@@ -644,7 +697,16 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
         other = before;
         /* no progress so far does not mean that there will be none */
         const double most = fmin(other->left, 4 * (now->spent + other->spent));
-        st = turn(c, now, work, most, &stopped);
+        for (bool asks = true; asks;) {
+            const double worth = worth_direct(c, first);
+            st = turn(c, now, fmin(work, worth), fmin(most, worth), &stopped);
+            if (stopped && takes_direct(c, first, fmin(first->left, rival->left))) {
+                st = go_direct(c, first, rival);
+                if (st != SPMV_ERROR_LIMIT)
+                    return st;
+            }
+            asks = stopped && now->left <= most && solver_iterations(c) < c->most;
+        }
         const bool failed = has_failed(c, now, st);
         if (now == rival && (stopped || failed) && gives_way(c, first, rival)) {
             spmv_preconditioner_destroy(s->rival);
@@ -731,6 +793,11 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     }
     if (!stopped)
         return has_failed(c, first, st) ? hand_over(c, first, rival, st) : st;
+    if (takes_direct(c, first, fmin(first->left, precond_cost_of_all(&rival->cost)))) {
+        st = go_direct(c, first, rival);
+        if (st != SPMV_ERROR_LIMIT)
+            return st;
+    }
     spmv_status made = attempt.status != SPMV_OK ? attempt.status : make_rival(s, first, rival);
     /* again with more work, as long as the first one makes no progress */
     while (made == SPMV_ERROR_LIMIT && (general || follows_multigrid(first, rival)) &&
@@ -801,6 +868,11 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
             rival->cost = best->cost;
             of_best = precond_cost_of_all(&best->cost);
         } /* else the rival of the facts, if the sample has misled */
+        if (takes_direct(c, first, fmin(of_best, of_first))) {
+            st = go_direct(c, first, rival);
+            if (st != SPMV_ERROR_LIMIT)
+                return st;
+        }
         if (waits && !(of_best * SAMPLE_LEAD <= of_first)) {
             st = turn(c, first, BEYOND_SAMPLE * of_first, fmin(of_best, of_first), &stopped);
             if (!stopped || solver_iterations(c) >= c->most)

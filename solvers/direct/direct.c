@@ -17,11 +17,17 @@
 
 enum { SENTENCE = 384, BRIEF = 128 };
 
+struct direct_facts {
+    bool symmetric, hermitian; /* as in struct direct_problem */
+    bool positive;             /* the diagonal: real and above 0 */
+};
+
 struct direct {
     spmv_context *ctx;
     const char *name; /* "direct:klu": this library; NULL: any */
     const struct library *library;
-    bool positive, indefinite; /* A may be positive definite; a library has found that it is not */
+    struct direct_facts facts;
+    bool indefinite; /* a library has found that A is not positive definite */
     const struct direct_module *module;
     const char *why; /* the library; NULL: requested by name, or dense */
     void *state;    /* of the module; NULL for n = 0 */
@@ -112,11 +118,6 @@ static spmv_status take_values(struct direct *d, const void *values)
 }
 
 /* ------------------------------------------------------------------ facts */
-
-struct direct_facts {
-    bool symmetric, hermitian; /* as in struct direct_problem */
-    bool positive;             /* the diagonal: real and above 0 */
-};
 
 /* Whether two numbers are equal but for rounding; conjugates: a and the conjugate of b. What one triangle then tells
  * differs from A by less than the factors do. */
@@ -311,70 +312,72 @@ static bool is_heavy(const struct direct *d)
     return f->expected == 0 || f->operations > DENSE_PARTS * (double)f->expected;
 }
 
-/* Opens the module of the library, analyses the pattern and factorises. SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_NOT_POSITIVE:
- * another library may take A. next: the library that follows; NULL: none. */
-static spmv_status use(struct direct *d, const struct library *l, const struct library *next, const struct direct_facts *facts)
+/* Opens the module of the library and analyses the pattern. SPMV_ERROR_UNSUPPORTED: another library may take A. */
+static spmv_status open_library(struct direct *d, const struct library *l)
 {
-    spmv_status st = SPMV_OK;
+    const struct library *const next = l + 1 < libraries + LIBRARIES ? l + 1 : NULL;
     close_module(d);
     d->library = l;
     d->module = solver_module_open(d->ctx, &l->module);
     if (d->module == NULL)
         return SPMV_ERROR_UNSUPPORTED;
     d->why = d->name == NULL ? l->why : NULL;
-    TRY(analyse(d, facts));
-    if (l->takes == FOR_LIGHT && next != NULL && is_heavy(d) && solver_module_open(d->ctx, &next->module) != NULL)
-        return SPMV_ERROR_UNSUPPORTED;
-    st = factorise(d);
-    d->indefinite = d->indefinite || st == SPMV_ERROR_NOT_POSITIVE;
-done:
+    const spmv_status st = analyse(d, &d->facts);
+    const bool passes = l->takes == FOR_LIGHT && next != NULL && d->name == NULL && is_heavy(d);
+    return st == SPMV_OK && passes && solver_module_open(d->ctx, &next->module) != NULL ? SPMV_ERROR_UNSUPPORTED : st;
+}
+
+/* The first library from this one on that is there and takes A. */
+static spmv_status open_from(struct direct *d, const struct library *l)
+{
+    spmv_status st = SPMV_ERROR_UNSUPPORTED;
+    for (; l < libraries + LIBRARIES && st == SPMV_ERROR_UNSUPPORTED; l++)
+        if (takes(d, l, &d->facts))
+            st = open_library(d, l);
     return st;
 }
 
-static spmv_status use_named(struct direct *d, const struct direct_facts *facts)
+static spmv_status open_named(struct direct *d)
 {
     const struct library *l = libraries;
     while (strcmp(l->name, d->name) != 0)
         l++;
-    if (l->takes == FOR_GPU && !takes(d, l, facts))
+    if (l->takes == FOR_GPU && !takes(d, l, &d->facts))
         return context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "%s needs the backend cuda", l->name);
-    if (!takes(d, l, facts))
+    if (!takes(d, l, &d->facts))
         return context_fail(d->ctx, SPMV_ERROR_NOT_POSITIVE,
                             "%s takes a symmetric or Hermitian matrix with a positive diagonal", l->name);
-    return use(d, l, NULL, facts);
+    return open_library(d, l);
 }
 
-/* Takes the first library that can solve with A. */
-static spmv_status choose(struct direct *d, const struct direct_facts *facts)
-{
-    spmv_status st = SPMV_ERROR_UNSUPPORTED;
-    d->indefinite = false;
-    const struct library *const end = libraries + LIBRARIES;
-    for (const struct library *l = libraries;
-         l < end && (st == SPMV_ERROR_UNSUPPORTED || st == SPMV_ERROR_NOT_POSITIVE); l++)
-        if (takes(d, l, facts))
-            st = use(d, l, l + 1 < end ? l + 1 : NULL, facts);
-    return st;
-}
-
-/* Factors of d->val. The library and its analysis stay, if they would be the same for a new solver. */
-static spmv_status renew(struct direct *d)
+/* An analysis for d->val. The last one stays, if a new solver would have the same library. */
+static spmv_status renew_analysis(struct direct *d)
 {
     spmv_status st = SPMV_OK;
     int64_t *next = NULL;
     TRY(host_alloc(d->ctx, d->n * 8, "columns of a matrix", (void **)&next));
-    const struct direct_facts facts = look_at(d, next);
-    const bool positive = is_positive(&facts);
-    const bool chooses = d->library == NULL || positive != d->positive || d->indefinite; /* as a new solver does */
-    d->positive = positive;
-    if (d->name != NULL)
-        st = d->library == NULL ? use_named(d, &facts) : factorise(d);
-    else
-        st = chooses ? choose(d, &facts) : factorise(d);
-    if (st == SPMV_ERROR_NOT_POSITIVE && d->name == NULL) /* of values that are new */
-        st = choose(d, &facts);
+    const bool was_positive = is_positive(&d->facts);
+    d->facts = look_at(d, next);
+    if (d->state == NULL || (d->name == NULL && (is_positive(&d->facts) != was_positive || d->indefinite))) {
+        d->indefinite = false;
+        st = d->name != NULL ? open_named(d) : open_from(d, libraries);
+    }
 done:
     host_free(next);
+    return st;
+}
+
+spmv_status direct_factor(struct direct *d)
+{
+    spmv_status st = d->n > 0 ? factorise(d) : SPMV_OK;
+    while (st == SPMV_ERROR_NOT_POSITIVE && d->name == NULL) {
+        d->indefinite = true;
+        st = open_from(d, d->library + 1);
+        if (st == SPMV_OK)
+            st = factorise(d);
+    }
+    if (st == SPMV_OK)
+        describe(d);
     return st;
 }
 
@@ -402,18 +405,13 @@ static spmv_status make(struct direct *d, const spmv_csr *a, bool dense)
         TRY(get(d, d->n * 8 * d->parts, "a vector", &d->stage));
     TRY(take_pattern(d, a));
     TRY(take_values(d, a->val));
-    if (dense) {
-        d->module = &direct_dense;
-        TRY(analyse(d, &(struct direct_facts){.symmetric = false}));
-        TRY(factorise(d));
-    } else {
-        TRY(renew(d));
-    }
+    d->module = &direct_dense;
+    TRY(dense ? analyse(d, &d->facts) : renew_analysis(d));
 done:
     return st;
 }
 
-/* dense: factors of the whole square. */
+/* Without factors. dense: of the whole square. */
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const char *name, bool dense, struct direct **direct)
 {
     spmv_status st = SPMV_OK;
@@ -435,7 +433,6 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const char *name
     d->parts = type_parts(d->type);
     if (d->n > 0)
         TRY(make(d, &host, dense));
-    describe(d);
 done:
     csr_free_host(&copies);
     if (st != SPMV_OK) {
@@ -446,14 +443,31 @@ done:
     return st;
 }
 
-spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct)
+spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct)
 {
     return create(ctx, a, name, false, direct);
 }
 
+static spmv_status factor_new(struct direct **direct)
+{
+    const spmv_status st = direct_factor(*direct);
+    if (st != SPMV_OK) {
+        direct_destroy(*direct);
+        *direct = NULL;
+    }
+    return st;
+}
+
+spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct)
+{
+    const spmv_status st = create(ctx, a, name, false, direct);
+    return st == SPMV_OK ? factor_new(direct) : st;
+}
+
 spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
 {
-    return create(ctx, a, NULL, true, direct);
+    const spmv_status st = create(ctx, a, NULL, true, direct);
+    return st == SPMV_OK ? factor_new(direct) : st;
 }
 
 spmv_status direct_update(struct direct *d, const spmv_csr *a)
@@ -465,8 +479,8 @@ spmv_status direct_update(struct direct *d, const spmv_csr *a)
         return SPMV_OK;
     TRY(csr_to_host(d->ctx, a, false, &host, &copies));
     TRY(take_values(d, host.val));
-    TRY(renew(d));
-    describe(d);
+    TRY(renew_analysis(d));
+    TRY(direct_factor(d));
 done:
     csr_free_host(&copies);
     return st;
@@ -571,6 +585,11 @@ const char *direct_describe(const struct direct *d)
 const char *direct_brief(const struct direct *d)
 {
     return d->brief;
+}
+
+double direct_expected(const struct direct *d)
+{
+    return d->figures.nanoseconds > 0 ? d->figures.nanoseconds : INFINITY;
 }
 
 double direct_rcond(const struct direct *d)

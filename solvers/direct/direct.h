@@ -28,6 +28,14 @@ struct direct;
 spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct);
 void direct_destroy(struct direct *direct);
 
+/* The same in two steps: the order and what it leads to; the factors, which a solve needs. */
+spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct);
+spmv_status direct_factor(struct direct *direct);
+
+/* Nanoseconds that making the factors is expected to take, by the operations that the analysis counts; infinite: not
+ * known. */
+double direct_expected(const struct direct *direct);
+
 /* The solver direct with library 0, 1, ...: "direct:cholmod"; NULL after the last. */
 const char *direct_named(int index);
 

@@ -101,10 +101,13 @@ static spmv_status open_cholmod(const struct direct_problem *problem, void **sta
         close_cholmod(c);
         return st;
     }
+    const double operation = 1.9; /* nanoseconds, without supernodes */
     *figures = (struct direct_figures){.ordering = ordering_of(&c->common),
                                        .expected = (int64_t)c->common.lnz,
                                        .entry_bytes = 8 * (problem->complex ? 2 : 1),
                                        .operations = c->common.fl,
+                                       .nanoseconds = c->factor->is_super ? dense_time(c->common.fl, c->common.lnz)
+                                                                          : operation * c->common.fl,
                                        .bytes = (int64_t)c->common.memory_inuse};
     *state = c;
     return SPMV_OK;

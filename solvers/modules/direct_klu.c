@@ -143,6 +143,7 @@ static spmv_status open_klu(const struct direct_problem *problem, void **state, 
     }
     const bool amd = klu->common.ordering == AMD;
     const double expected = klu->symbolic->lnz + klu->symbolic->unz; /* negative after COLAMD */
+    const double operation = 1.5; /* nanoseconds */
     *figures = (struct direct_figures){.ordering = amd ? "AMD" : "COLAMD",
                                        .blocks = klu->symbolic->nblocks,
                                        .expected = expected < 0      ? 0
@@ -150,6 +151,7 @@ static spmv_status open_klu(const struct direct_problem *problem, void **state, 
                                                                      : INT64_MAX,
                                        .entry_bytes = 8 + 8 * (problem->complex ? 2 : 1),
                                        .operations = fmax(klu->symbolic->est_flops, 0), /* as well */
+                                       .nanoseconds = operation * fmax(klu->symbolic->est_flops, 0),
                                        .bytes = (int64_t)klu->common.memusage};
     *state = klu;
     return SPMV_OK;

@@ -58,6 +58,7 @@ struct direct_figures {
     int64_t expected;     /* nonzeros that the analysis expects in the factors; 0: unknown */
     int64_t entry_bytes;  /* of each of them */
     double operations;    /* that it expects of the factorisation; 0: unknown */
+    double nanoseconds;   /* that these take, within a factor of two or three; 0: unknown */
     int64_t nonzeros;     /* of the factors */
     int64_t bytes;        /* allocated by the module */
     double rcond;         /* estimated reciprocal of the condition number in the 1-norm, or by the pivots; below 0: unknown */

@@ -95,14 +95,19 @@ static spmv_status open_umfpack(const struct direct_problem *problem, void **sta
         close_umfpack(u);
         return st;
     }
-    /* The estimates are bounds for any pivoting. With the strategy for symmetric patterns, those of a pivot on the
-     * diagonal in each step are close. */
+    /* With the strategy for symmetric patterns, the estimates for a pivot on the diagonal in each step are close. The
+     * others are bounds for any pivoting, often ten times too large, and do not limit the memory. */
     const bool symmetric = u->info[UMFPACK_STRATEGY_USED] == UMFPACK_STRATEGY_SYMMETRIC;
-    const double nonzeros = symmetric ? u->info[UMFPACK_SYMMETRIC_LUNZ] : 0;
+    const double nonzeros = symmetric ? u->info[UMFPACK_SYMMETRIC_LUNZ]
+                                      : u->info[UMFPACK_LNZ_ESTIMATE] + u->info[UMFPACK_UNZ_ESTIMATE],
+                 operations = symmetric ? u->info[UMFPACK_SYMMETRIC_FLOPS] : u->info[UMFPACK_FLOPS_ESTIMATE];
     *figures = (struct direct_figures){.ordering = symmetric ? "AMD" : "COLAMD",
-                                       .expected = nonzeros < 1e18 ? (int64_t)fmax(nonzeros, 0) : INT64_MAX,
+                                       .expected = !symmetric       ? 0
+                                                   : nonzeros < 1e18 ? (int64_t)fmax(nonzeros, 0)
+                                                                     : INT64_MAX,
                                        .entry_bytes = 8 * (problem->complex ? 2 : 1),
-                                       .operations = symmetric ? u->info[UMFPACK_SYMMETRIC_FLOPS] : 0,
+                                       .operations = operations,
+                                       .nanoseconds = dense_time(operations, nonzeros),
                                        .bytes = (int64_t)(u->info[UMFPACK_SYMBOLIC_SIZE] * u->info[UMFPACK_SIZE_OF_UNIT])};
     *state = u;
     return SPMV_OK;

@@ -65,6 +65,12 @@ int64_t precond_work_of(enum precond_for purpose, const char *name, int64_t rows
     return row->unit > 0 ? (int64_t)fmin(fmax((all - row->setup * (n + entries)) / row->unit, 1), 0x1p62) : 0;
 }
 
+double precond_nanoseconds(bool gpu, enum precond_for purpose, int64_t rows, int64_t nnz, double steps)
+{
+    const double n = fmax((double)rows, 1);
+    return steps * (gpu ? 1000 : step_of(find_row(purpose, "none"), n, (double)nnz) * n);
+}
+
 /* On a GPU, a system of at most so many rows and entries fits the rung persistent of conjugate
  * gradients. */
 enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };

@@ -29,6 +29,9 @@ struct precond_cost precond_cost_sampled(enum precond_for purpose, const char *n
  * it counts none. */
 int64_t precond_work_of(enum precond_for purpose, const char *name, int64_t rows, int64_t nnz, double steps);
 
+/* Nanoseconds of so many steps without a preconditioner, in which costs are told; on a GPU of microseconds. */
+double precond_nanoseconds(bool gpu, enum precond_for purpose, int64_t rows, int64_t nnz, double steps);
+
 /* Of making it and of these steps. */
 static inline double precond_cost_of_all(const struct precond_cost *cost)
 {

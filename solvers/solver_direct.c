@@ -1,0 +1,116 @@
+/* The solver direct under "auto": where iterations are predicted to take much longer than factors of A, or others have
+ * failed, and a module is there.
+ *
+ * The analysis tells the operations and nonzeros of the factors, so what they take is known before they are made. The
+ * analysis is made where it costs a small part of what is left to do.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <spmv/primitives.h>
+#include <stdio.h>
+
+#include "solvers/precond/precond_costs.h"
+#include "solvers/solver_internal.h"
+
+/* Nanoseconds of an analysis for each entry of A, with its columns. */
+static const double ANALYSIS = 500;
+
+/* The analysis is made if it takes a small part of what is left to do, and factors if both take a part of that: they
+ * use one thread, and iterations all. */
+static const double WORTH_ANALYSIS = 2, LEAD = 2;
+
+/* Below, dense factors were tried before anything else. */
+enum { ROWS_OF_DENSE = 200 };
+
+static bool may_be_direct(const spmv_solver *s)
+{
+    return solver_may_follow(s, SPMV_ERROR_STAGNATION) && s->ranks == NULL && s->null_space == NULL &&
+           s->a.rows > ROWS_OF_DENSE && isfinite(s->direct_takes);
+}
+
+/* Analyses A. False: no module, or the factors do not fit the memory. */
+static bool analyse(spmv_solver *s)
+{
+    if (s->direct == NULL && direct_analyse(s->ctx, &s->a, NULL, &s->direct) != SPMV_OK)
+        s->direct_takes = INFINITY;
+    return s->direct != NULL;
+}
+
+static void forget(spmv_solver *s)
+{
+    direct_destroy(s->direct);
+    s->direct = NULL;
+}
+
+double solver_worth_direct(const spmv_solver *s)
+{
+    const double analysis = ANALYSIS * (double)s->a.nnz;
+    return may_be_direct(s) ? LEAD * fmax(s->direct_takes, WORTH_ANALYSIS * analysis) : INFINITY;
+}
+
+bool solver_direct_is_faster(spmv_solver *s, double left)
+{
+    const double analysis = ANALYSIS * (double)s->a.nnz;
+    if (!(left > solver_worth_direct(s)) || !analyse(s))
+        return false;
+    s->direct_takes = analysis + direct_expected(s->direct);
+    const bool is = left > LEAD * s->direct_takes;
+    if (!is)
+        forget(s);
+    return is;
+}
+
+/* Copies x. */
+static spmv_status copy(const struct chain *c, const void *from, void *to)
+{
+    spmv_plan_info info;
+    const spmv_status st = spmv_plan_describe(c->plan, &info, sizeof info);
+    return st != SPMV_OK ? st
+                         : spmv_map(c->s->ctx, SPMV_MAP_COPY, type_part(info.type), from, to,
+                                    info.rows * type_parts(info.type));
+}
+
+/* Makes what a run needs. kept: memory for x. */
+static spmv_status prepare(const struct chain *c, void **kept)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver *const s = c->s;
+    spmv_plan_info info;
+    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
+    if (!may_be_direct(s) || !analyse(s))
+        TRY(SPMV_ERROR_UNSUPPORTED);
+    TRY(direct_factor(s->direct));
+    if (s->none == NULL)
+        TRY(solver_make_precond(s, &krylov_minres, "none", &s->none));
+    TRY(context_lend(s->ctx, info.rows * (int64_t)spmv_type_size(info.type), kept));
+    TRY(copy(c, c->x, *kept));
+done:
+    return st;
+}
+
+spmv_status solver_run_direct(struct chain *c, spmv_status before)
+{
+    spmv_solver *const s = c->s;
+    void *kept = NULL;
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    const spmv_cg_result reached = c->result[0];
+    spmv_status st = prepare(c, &kept);
+    if (st == SPMV_OK) {
+        st = solver_run(c, &krylov_direct, s->none, c->most - solver_iterations(c));
+        /* A is singular up to rounding, or nearly */
+        if (st != SPMV_OK && st != SPMV_CANCELLED && !(c->result[0].true_residual < reached.true_residual)) {
+            const spmv_status back = copy(c, kept, c->x);
+            c->result[0].true_residual = reached.true_residual;
+            st = back != SPMV_OK ? back : context_fail(s->ctx, before, "%s", sentence);
+        }
+    } else if (st != SPMV_CANCELLED) {
+        st = context_fail(s->ctx, before, "%s", sentence);
+    }
+    context_take_back(s->ctx, kept);
+    if (st != SPMV_OK) {
+        forget(s);
+        s->direct_takes = INFINITY;
+    }
+    return st;
+}
