@@ -36,7 +36,8 @@ peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_g
 peers | oneTBB                | libtbb-dev      | libtbb-dev      | pkg-config --exists 'tbb >= 2021'
 peers | hypre with MPI        | libhypre-dev mpi-default-dev mpi-default-bin | libhypre-dev mpi-default-dev mpi-default-bin | packages_hypre && command -v mpiexec
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
-direct | KLU of SuiteSparse (solver direct) | libsuitesparse-dev | libsuitesparse-dev | packages_klu
+direct | SuiteSparse (solver direct) | libsuitesparse-dev | libsuitesparse-dev | packages_klu
+direct | OpenBLAS (optional: faster factors) | libopenblas0 | libopenblas0 | packages_openblas
 python | Python headers, venv  | python3-dev python3-venv | python3-dev python3-venv | packages_python
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
 report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
@@ -74,6 +75,10 @@ packages_graphblas() {
 packages_python() {
     python3 -c 'import ensurepip, os, sys, sysconfig, venv
 sys.exit(sys.version_info < (3, 11) or not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null
+}
+
+packages_openblas() {
+    ls /usr/lib/*/openblas*/libblas.so.3 /usr/lib/*/libopenblas.so.0 >/dev/null 2>&1
 }
 
 packages_klu() {

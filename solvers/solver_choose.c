@@ -10,6 +10,7 @@
  * The choices depend on counted facts about the matrix, never on times or on the number of threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <spmv/primitives.h>
 #include <stdio.h>
 
@@ -516,7 +517,8 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
                                              (double)c->result->iterations);
     bool was_direct = solver == &krylov_direct;
     for (int which = first; which < SOLVER_RESORTS && solver_may_follow(s, st) && iterations_left(c) > 0; which++) {
-        if (c->columns == 1 && !was_direct && (which > 0 || solver_direct_is_faster(s, spent))) {
+        if (c->columns == 1 && !was_direct && isfinite(solver_worth_direct(s)) &&
+            (which > 0 || solver_direct_is_faster(s, spent))) {
             was_direct = true;
             const spmv_status then = solver_run_direct(c, st);
             if (then == SPMV_OK) {

@@ -65,9 +65,9 @@ static spmv_status copy(const struct chain *c, const void *from, void *to)
 {
     spmv_plan_info info;
     const spmv_status st = spmv_plan_describe(c->plan, &info, sizeof info);
-    return st != SPMV_OK ? st
-                         : spmv_map(c->s->ctx, SPMV_MAP_COPY, type_part(info.type), from, to,
-                                    info.rows * type_parts(info.type));
+    return st != SPMV_OK
+               ? st
+               : spmv_map(c->s->ctx, SPMV_MAP_COPY, type_part(info.type), from, to, info.rows * type_parts(info.type));
 }
 
 /* Makes what a run needs. kept: memory for x. */

@@ -45,9 +45,10 @@ struct spmv_solver {
     spmv_plan *single;             /* for one right-hand side, if the others are for several; NULL: not made yet */
     struct null_space *null_space; /* NULL: A is not known to be singular */
     bool components_known;         /* null_space_find has looked for components */
-    const char *library; /* of direct, by name; NULL: any */
+    const char *library;           /* of direct, by name; NULL: any */
     struct direct *direct;
-    double direct_takes; /* under "auto": nanoseconds of factors, by their analysis; 0: not known, INFINITY: there are none */
+    double
+        direct_takes; /* under "auto": nanoseconds of factors, by their analysis; 0: not known, INFINITY: there are none */
     spmv_preconditioner *precond; /* NULL: could not be made */
     /* of a race (solver_race.c): the other preconditioner; whether it has ended; the solver that had been
      * chosen, the one that won and the name of its preconditioner, which are then solver and precond */

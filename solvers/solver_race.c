@@ -531,8 +531,8 @@ static void correct_by_residuals(struct precond_estimate *list, int count, const
 
 /* ------------------------------------------------------------- direct */
 
-/* Nanoseconds of a unit of work. */
-static double unit_of(const struct chain *c, const struct runner *first)
+/* Nanoseconds of the work of one step without a preconditioner, in which work is counted; on a GPU of a microsecond. */
+static double step_time(const struct chain *c, const struct runner *first)
 {
     const spmv_csr sizes = solver_sizes(c->s);
     return precond_nanoseconds(context_on_device(c->s->ctx), solver_purpose(first->solver), sizes.rows, sizes.nnz, 1);
@@ -542,13 +542,13 @@ static double unit_of(const struct chain *c, const struct runner *first)
 static bool takes_direct(const struct chain *c, const struct runner *first, double work)
 {
     return c->columns == 1 && solver_iterations(c) < c->most &&
-           solver_direct_is_faster(c->s, work * unit_of(c, first));
+           solver_direct_is_faster(c->s, work * step_time(c, first));
 }
 
 /* With more work left, that is asked. */
 static double worth_direct(const struct chain *c, const struct runner *first)
 {
-    return c->columns == 1 ? solver_worth_direct(c->s) / unit_of(c, first) : INFINITY;
+    return c->columns == 1 ? solver_worth_direct(c->s) / step_time(c, first) : INFINITY;
 }
 
 /* Goes on with direct, from the x reached. SPMV_ERROR_LIMIT: there are no factors. The rival is destroyed, and after a

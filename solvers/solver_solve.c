@@ -45,7 +45,8 @@ static double most_growth(const spmv_solver *s, int64_t most)
 static spmv_status judge_direct(const spmv_solver *s, const spmv_cg_result *r, spmv_status st)
 {
     const double roundoff = real_limits_of(SPMV_F64).roundoff, rcond = direct_rcond(s->direct);
-    if (st != SPMV_ERROR_STAGNATION || rcond < 0 || !(rcond <= 16 * roundoff) || r->true_residual <= sqrt(roundoff) * r->norm_b)
+    if (st != SPMV_ERROR_STAGNATION || rcond < 0 || !(rcond <= 16 * roundoff) ||
+        r->true_residual <= sqrt(roundoff) * r->norm_b)
         return st;
     return context_fail(s->ctx, SPMV_ERROR_INCONSISTENT,
                         "spmv_solver_solve: direct: A is singular to rounding: the estimated reciprocal of its "

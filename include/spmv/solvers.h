@@ -305,8 +305,9 @@ typedef struct spmv_solver_options {
  *             right preconditioning            1986; Y. Saad, SIAM J. Sci. Comput. 14, 1993
  *   bicgstab  any A; right preconditioning     H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13,
  *                                              1992
- *   direct    any A that is not singular;      LU factors by the library KLU, which is loaded on
- *             no preconditioner                first use, with iterative refinement
+ *   direct    any A that is not singular;      factors by a library that is opened on first use, with
+ *             no preconditioner                iterative refinement: the first one that is there and suits A
+ *   direct:NAME                                by this one: cudss, cholmod, klu or umfpack
  *
  * "auto": for at most 200 rows, with the preconditioner "auto" too, direct with a dense factor by
  * partial pivoting, on the host and in f64 or c128, unless A is singular to rounding; no module is
@@ -321,8 +322,10 @@ typedef struct spmv_solver_options {
  *     predict which one that is. The solver remembers the one that wins.
  *     Several right-hand sides that are solved together race together: the largest residual and the
  *     largest tolerance count.
+ *   - For one right-hand side: where what is left is predicted to take twice as long as factors by a library
+ *     that is there, direct goes on.
  *   - If the solver stagnates, breaks down or, after 2000 iterations, is predicted to need more than
- *     4000 others (on cuda 40,000), gmres goes on with "ilut", then with "ilut" of more fill-in. If
+ *     4000 others (on cuda 40,000), gmres goes on with "ilut", then direct (one right-hand side), then "ilut" of more fill-in. If
  *     neither can be made or helps, a solver that had not ended gets the rest of the iterations.
  *   - Nothing follows if the residual is at the rounding errors of b - A x (the message says so).
  * The result names what was used last, and why. Several right-hand sides are treated like one: cg
@@ -356,9 +359,9 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  *
  * Errors: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_METHOD (no such solver, rung or preconditioner; the
  * message lists the names), SPMV_ERROR_TYPE (also: inner without f64), SPMV_ERROR_SINGULAR (no
- * factors), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner or a complex type with
+ * factors), SPMV_ERROR_NOT_POSITIVE (direct:cholmod), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner or a complex type with
  * several right-hand sides; inner or a rung with another solver than cg; a preconditioner with
- * direct; direct without its module), SPMV_ERROR_LIMIT (also:
+ * direct; direct without a module; direct:cudss without a GPU), SPMV_ERROR_LIMIT (also:
  * inner, and a value is too large for f32), SPMV_ERROR_ARGUMENT (also: an option out of its range;
  * the message names it), SPMV_ERROR_SIZE (also: a plan for another matrix), those of
  * spmv_plan_create and spmv_preconditioner_create. */

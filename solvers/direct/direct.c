@@ -30,10 +30,10 @@ struct direct {
     bool indefinite; /* a library has found that A is not positive definite */
     const struct direct_module *module;
     const char *why; /* the library; NULL: requested by name, or dense */
-    void *state;    /* of the module; NULL for n = 0 */
-    spmv_type type; /* of A; f64 for a pattern */
-    int64_t n, nnz; /* of A as given */
-    int parts;      /* doubles per number: 1 or 2 */
+    void *state;     /* of the module; NULL for n = 0 */
+    spmv_type type;  /* of A; f64 for a pattern */
+    int64_t n, nnz;  /* of A as given */
+    int parts;       /* doubles per number: 1 or 2 */
     int64_t *col_ptr, *row;
     int64_t *place; /* entry k of A is added to number place[k] of val */
     double *val;
@@ -171,7 +171,8 @@ static const struct library {
      "it computes on the GPU"},
     {"direct:cholmod",
      {"direct", "spmv_direct_cholmod.so", "spmv_direct_module",
-      MODULE_NEEDS("direct:cholmod", "CHOLMOD of SuiteSparse", "CHOLMOD", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI},
+      MODULE_NEEDS("direct:cholmod", "CHOLMOD of SuiteSparse", "CHOLMOD", "libsuitesparse-dev", "direct"),
+      DIRECT_MODULE_ABI},
      FOR_POSITIVE,
      "A is Hermitian with a positive diagonal"},
     {"direct:klu",

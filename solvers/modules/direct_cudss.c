@@ -169,7 +169,8 @@ static cudaError_t upload_values(struct cudss *c, const double *val)
 
 static cudaError_t allocate(struct cudss *c)
 {
-    const int64_t n = c->problem.n, bytes[5] = {(n + 1) * 4, c->entries * 4, c->entries * c->size, n * c->size, n * c->size};
+    const int64_t n = c->problem.n,
+                  bytes[5] = {(n + 1) * 4, c->entries * 4, c->entries * c->size, n * c->size, n * c->size};
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < 5 && error == cudaSuccess; i++) {
         error = cudaMalloc(&c->device[i], (size_t)bytes[i] + 1);
@@ -217,7 +218,8 @@ static spmv_status open_cudss(const struct direct_problem *problem, void **state
     *state = NULL;
     const bool half = problem->symmetric || problem->hermitian;
     if (problem->col_ptr[problem->n] > INT32_MAX) {
-        snprintf(why, DIRECT_WHY, "%lld nonzeros; cuDSS takes fewer than 2^31", (long long)problem->col_ptr[problem->n]);
+        snprintf(why, DIRECT_WHY, "%lld nonzeros; cuDSS takes fewer than 2^31",
+                 (long long)problem->col_ptr[problem->n]);
         return SPMV_ERROR_UNSUPPORTED;
     }
     struct cudss *const c = calloc(1, sizeof *c);
@@ -265,8 +267,8 @@ static spmv_status factor_cudss(void *state, const double *val, struct direct_fi
     if (error != cudaSuccess)
         return fail_device(error, why);
     c->factors = execute(c, c->factors ? CUDSS_PHASE_REFACTORIZATION : CUDSS_PHASE_FACTORIZATION, "the factorisation");
-    if (!c->factors || !done(c, cudssDataGet(c->handle, c->data, CUDSS_DATA_INFO, &info, sizeof info, &written),
-                             "the factorisation"))
+    if (!c->factors ||
+        !done(c, cudssDataGet(c->handle, c->data, CUDSS_DATA_INFO, &info, sizeof info, &written), "the factorisation"))
         return failed(c, why);
     const int pivots = (int)count_of(c, CUDSS_DATA_NPIVOTS);
     if (info != 0 && c->problem.definite) {

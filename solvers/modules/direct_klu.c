@@ -143,7 +143,7 @@ static spmv_status open_klu(const struct direct_problem *problem, void **state, 
     }
     const bool amd = klu->common.ordering == AMD;
     const double expected = klu->symbolic->lnz + klu->symbolic->unz; /* negative after COLAMD */
-    const double operation = 1.5; /* nanoseconds */
+    const double operation = 1.5;                                    /* nanoseconds */
     *figures = (struct direct_figures){.ordering = amd ? "AMD" : "COLAMD",
                                        .blocks = klu->symbolic->nblocks,
                                        .expected = expected < 0      ? 0

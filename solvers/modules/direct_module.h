@@ -37,9 +37,9 @@ struct direct_problem {
     const int64_t *row;
     const double *val; /* of which the analysis may make use; factor may be given others */
     bool complex;
-    bool symmetric; /* A = A^T, of the values too, but for rounding: one triangle is enough */
-    bool hermitian; /* A = A^H; of a real matrix the same */
-    bool definite;  /* hermitian, with a positive diagonal: to be tried as positive definite */
+    bool symmetric;  /* A = A^T, of the values too, but for rounding: one triangle is enough */
+    bool hermitian;  /* A = A^H; of a real matrix the same */
+    bool definite;   /* hermitian, with a positive diagonal: to be tried as positive definite */
     int first_index; /* the number of the first row and column in messages: 0 or 1 */
 
     /* Takes bytes from the memory limit of the process before they are allocated. False, and nothing
@@ -61,8 +61,8 @@ struct direct_figures {
     double nanoseconds;   /* that these take, within a factor of two or three; 0: unknown */
     int64_t nonzeros;     /* of the factors */
     int64_t bytes;        /* allocated by the module */
-    double rcond;         /* estimated reciprocal of the condition number in the 1-norm, or by the pivots; below 0: unknown */
-    int64_t negative;     /* eigenvalues below 0; below 0: unknown */
+    double rcond; /* estimated reciprocal of the condition number in the 1-norm, or by the pivots; below 0: unknown */
+    int64_t negative; /* eigenvalues below 0; below 0: unknown */
 };
 
 struct direct_module {

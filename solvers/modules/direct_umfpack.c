@@ -84,11 +84,11 @@ static spmv_status open_umfpack(const struct direct_problem *problem, void **sta
     umfpack_dl_defaults(u->control); /* of complex matrices the same */
     u->control[UMFPACK_PRL] = 0;
     u->control[UMFPACK_IRSTEP] = 0;
-    const SuiteSparse_long done =
-        problem->complex ? umfpack_zl_symbolic(problem->n, problem->n, col_ptr, row, problem->val, NULL, &u->symbolic,
-                                               u->control, u->info)
-                         : umfpack_dl_symbolic(problem->n, problem->n, col_ptr, row, problem->val, &u->symbolic, u->control,
-                                               u->info);
+    const SuiteSparse_long done = problem->complex
+                                      ? umfpack_zl_symbolic(problem->n, problem->n, col_ptr, row, problem->val, NULL,
+                                                            &u->symbolic, u->control, u->info)
+                                      : umfpack_dl_symbolic(problem->n, problem->n, col_ptr, row, problem->val,
+                                                            &u->symbolic, u->control, u->info);
     end_call(problem);
     if (done != UMFPACK_OK) {
         const spmv_status st = failed(u, done, "the analysis", why);
@@ -101,14 +101,15 @@ static spmv_status open_umfpack(const struct direct_problem *problem, void **sta
     const double nonzeros = symmetric ? u->info[UMFPACK_SYMMETRIC_LUNZ]
                                       : u->info[UMFPACK_LNZ_ESTIMATE] + u->info[UMFPACK_UNZ_ESTIMATE],
                  operations = symmetric ? u->info[UMFPACK_SYMMETRIC_FLOPS] : u->info[UMFPACK_FLOPS_ESTIMATE];
-    *figures = (struct direct_figures){.ordering = symmetric ? "AMD" : "COLAMD",
-                                       .expected = !symmetric       ? 0
-                                                   : nonzeros < 1e18 ? (int64_t)fmax(nonzeros, 0)
-                                                                     : INT64_MAX,
-                                       .entry_bytes = 8 * (problem->complex ? 2 : 1),
-                                       .operations = operations,
-                                       .nanoseconds = dense_time(operations, nonzeros),
-                                       .bytes = (int64_t)(u->info[UMFPACK_SYMBOLIC_SIZE] * u->info[UMFPACK_SIZE_OF_UNIT])};
+    *figures =
+        (struct direct_figures){.ordering = symmetric ? "AMD" : "COLAMD",
+                                .expected = !symmetric        ? 0
+                                            : nonzeros < 1e18 ? (int64_t)fmax(nonzeros, 0)
+                                                              : INT64_MAX,
+                                .entry_bytes = 8 * (problem->complex ? 2 : 1),
+                                .operations = operations,
+                                .nanoseconds = dense_time(operations, nonzeros),
+                                .bytes = (int64_t)(u->info[UMFPACK_SYMBOLIC_SIZE] * u->info[UMFPACK_SIZE_OF_UNIT])};
     *state = u;
     return SPMV_OK;
 }
@@ -130,8 +131,8 @@ static spmv_status factor_umfpack(void *state, const double *val, struct direct_
         return failed(u, done, "the factorisation", why);
     u->val = val;
     figures->nonzeros = (int64_t)(u->info[UMFPACK_LNZ] + u->info[UMFPACK_UNZ]) - p->n;
-    figures->bytes = (int64_t)((u->info[UMFPACK_NUMERIC_SIZE] + u->info[UMFPACK_SYMBOLIC_SIZE]) *
-                               u->info[UMFPACK_SIZE_OF_UNIT]);
+    figures->bytes =
+        (int64_t)((u->info[UMFPACK_NUMERIC_SIZE] + u->info[UMFPACK_SYMBOLIC_SIZE]) * u->info[UMFPACK_SIZE_OF_UNIT]);
     figures->rcond = u->info[UMFPACK_RCOND];
     figures->negative = -1;
     return SPMV_OK;
@@ -143,11 +144,11 @@ static spmv_status solve_system(struct umfpack *u, SuiteSparse_long system, doub
     SuiteSparse_long *const col_ptr = integers(p->col_ptr), *const row = integers(p->row);
     double info[UMFPACK_INFO];
     begin_call(p);
-    const SuiteSparse_long done =
-        p->complex ? umfpack_zl_wsolve(system, col_ptr, row, u->val, NULL, u->solution, NULL, x, NULL, u->numeric,
-                                       u->control, info, u->place, u->work)
-                   : umfpack_dl_wsolve(system, col_ptr, row, u->val, u->solution, x, u->numeric, u->control, info,
-                                       u->place, u->work);
+    const SuiteSparse_long done = p->complex
+                                      ? umfpack_zl_wsolve(system, col_ptr, row, u->val, NULL, u->solution, NULL, x,
+                                                          NULL, u->numeric, u->control, info, u->place, u->work)
+                                      : umfpack_dl_wsolve(system, col_ptr, row, u->val, u->solution, x, u->numeric,
+                                                          u->control, info, u->place, u->work);
     end_call(p);
     memcpy(x, u->solution, (size_t)p->n * (p->complex ? 2 : 1) * sizeof *x);
     return done == UMFPACK_OK || done == UMFPACK_WARNING_singular_matrix ? SPMV_OK

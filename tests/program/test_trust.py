@@ -243,7 +243,7 @@ class Modules(unittest.TestCase):
         environ = {name: value for name, value in os.environ.items() if not name.startswith("SPMV_")}
         if path is not None:
             environ["SPMV_MODULE_PATH"] = path
-        done = subprocess.run([argv0 or self.program, "solve", "poisson2d:3", "--solver", "direct"],
+        done = subprocess.run([argv0 or self.program, "solve", "poisson2d:3", "--solver", "direct:klu"],
                               executable=self.program, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               env=environ, timeout=60, check=False, **more)
         self.assertNotEqual(done.returncode, 0)

@@ -746,11 +746,11 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest without[] = {with_context(broken_module)};
-    const struct CMUnitTest general[] = {with_context(known_answers), with_context(patterns),
+    const struct CMUnitTest general[] = {with_context(known_answers),  with_context(patterns),
                                          with_context(extreme_scales), with_context(small_sizes),
-                                         with_context(same_bits), with_context(singular),
-                                         with_context(not_finite), with_context(memory),
-                                         with_context(broken_module), with_context(wrong_arguments)};
+                                         with_context(same_bits),      with_context(singular),
+                                         with_context(not_finite),     with_context(memory),
+                                         with_context(broken_module),  with_context(wrong_arguments)};
     const struct CMUnitTest klu[] = {with_context(description)};
     const struct CMUnitTest cholmod[] = {with_context(definite), with_context(broken_module)};
     const struct CMUnitTest all[] = {with_context(choice), with_context(new_values), with_context(missing_module)};

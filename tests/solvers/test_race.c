@@ -12,6 +12,7 @@
 #include "solvers/precond/precond_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_generate.h"
+#include "tests/support/support_module.h"
 #include "tests/support/support_slow.h"
 
 /* ---------------------------------------------------------------------- predictions */
@@ -1001,7 +1002,7 @@ static void share_of_memory(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-SUPPORT_MAIN(with_context(predictions), with_context(by_sample), with_context(along_lines),
+SUPPORT_MAIN_WITHOUT_MODULES(with_context(predictions), with_context(by_sample), with_context(along_lines),
              with_context(sample_within_a_limit), with_context(second_wins), with_context(no_room_for_a_race),
              with_context(several), with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
              with_context(unsymmetric_by_sample), with_context(saddle_by_sample), with_context(bits),

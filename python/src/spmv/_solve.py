@@ -120,7 +120,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         the same in each iteration. Only gmres allows an M that changes, such as another iterative
         solver. A solver as M need not reach its tolerance.
     solver : str, optional
-        ``"auto"`` (the default), ``"cg"``, ``"minres"``, ``"gmres"``, ``"bicgstab"`` or ``"direct"``.
+        ``"auto"`` (the default), ``"cg"``, ``"minres"``, ``"gmres"``, ``"bicgstab"``, ``"direct"``, or
+        ``"direct:cholmod"`` and so on for one library.
     rtol, atol : float, optional
         The solve ends when ``norm(b - A x) <= max(rtol * norm(b), atol)``. Default 1e-8 and 0.
     maxiter : int, optional
