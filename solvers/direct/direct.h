@@ -30,6 +30,9 @@ void direct_destroy(struct direct *direct);
  * matrix that is singular to rounding is SPMV_ERROR_SINGULAR. */
 spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
 
+/* *direct: the same factors, not those of ranks, for A^H x = b. It must be destroyed before `of`. */
+spmv_status direct_create_adjoint(const struct direct *of, struct direct **direct);
+
 /* The plan has the rows of one of several ranks, and each rank has factors of the whole matrix: b and x of
  * direct_solve, which ranks then call together, are those of own rows. Together. Errors: SPMV_ERROR_MEMORY. */
 spmv_status direct_share(struct direct *direct, const spmv_plan *plan);

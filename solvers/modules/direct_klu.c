@@ -277,6 +277,15 @@ static spmv_status solve_klu(void *state, double *x, char *why)
     return done ? SPMV_OK : failed(klu, "the solution", why);
 }
 
+static spmv_status solve_klu_adjoint(void *state, double *x, char *why)
+{
+    struct klu *klu = state;
+    const SuiteSparse_long n = klu->problem.n;
+    const bool done = klu->problem.complex ? klu_zl_tsolve(klu->symbolic, klu->numeric, n, 1, x, 1, &klu->common)
+                                           : klu_l_tsolve(klu->symbolic, klu->numeric, n, 1, x, &klu->common);
+    return done ? SPMV_OK : failed(klu, "the solution", why);
+}
+
 const struct direct_module *spmv_direct_module(void)
 {
 #define TEXT_(x) #x
@@ -284,6 +293,7 @@ const struct direct_module *spmv_direct_module(void)
     static const struct direct_module module = {
         DIRECT_MODULE_ABI, "KLU " TEXT(KLU_MAIN_VERSION) "." TEXT(KLU_SUB_VERSION) "." TEXT(KLU_SUBSUB_VERSION),
         open_klu,          factor_klu,
-        solve_klu,         close_klu};
+        solve_klu,         solve_klu_adjoint,
+        close_klu};
     return &module;
 }

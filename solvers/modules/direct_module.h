@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DIRECT_MODULE_ABI = 2, DIRECT_WHY = 512 };
+enum { DIRECT_MODULE_ABI = 3, DIRECT_WHY = 512 };
 
 /* A square matrix by columns (CSC), n > 0. Rows ascend strictly in each column. The arrays must live
  * until close returns. */
@@ -54,6 +54,8 @@ struct direct_module {
 
     /* x: b before, the solution after. Only with factors. SPMV_ERROR_UNSUPPORTED. */
     spmv_status (*solve)(void *state, double *x, char *why);
+    /* The same for the conjugate transpose. */
+    spmv_status (*solve_adjoint)(void *state, double *x, char *why);
     void (*close)(void *state);
 };
 
