@@ -250,6 +250,7 @@ static spmv_status choose(spmv_solver *s, bool updates)
         TRY(solver_choose(s));
     else if (s->solver == &krylov_cg)
         TRY(solver_look_at_signs(s));
+    s->symmetric = s->solver->symmetric;
     s->used = s->solver;
     TRY(fit_plan(s, updates));
     TRY(solver_make_system(s, updates));
@@ -369,9 +370,9 @@ static void take_null_space(spmv_solver *s)
     p->near_null_type = SPMV_TYPE_DEFAULT;
 }
 
-/* updates: the values may be replaced later. */
+/* updates: the values may be replaced later. direct: as in solver_create_with. */
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options, bool updates,
-                          spmv_solver **solver)
+                          struct direct **direct, spmv_solver **solver)
 {
     const double begin = monotonic_seconds();
     spmv_status st = SPMV_OK;
@@ -393,6 +394,10 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     TRY(choose(s, s->plans_update));
     if (o.inner != 0)
         TRY(make_inner(s, s->plans_update));
+    if (direct != NULL) {
+        s->direct = *direct;
+        *direct = NULL;
+    }
     TRY(make_rest(s));
     if (!s->negates) /* the preconditioner may take all right-hand sides at once */
         TRY(fit_plan(s, s->plans_update));
@@ -488,13 +493,20 @@ spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_
                                spmv_solver **solver)
 {
     const spmv_status st = context_need(ctx, "spmv_solver_create", "solver", solver);
-    return st != SPMV_OK ? st : create(ctx, a, options, true, solver);
+    return st != SPMV_OK ? st : create(ctx, a, options, true, NULL, solver);
+}
+
+spmv_status solver_create_with(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
+                               struct direct **direct, spmv_solver **solver)
+{
+    return create(ctx, a, options, false, direct, solver);
 }
 
 void spmv_solver_destroy(spmv_solver *s)
 {
     if (s == NULL || object_destroyed_later(&s->use))
         return;
+    solver_drop_adjoint(s);
     drop_precond(s);
     solver_scaled_destroy(s->scaled);
     drop_resorts(s);
@@ -535,6 +547,7 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
 /* What solves of the present values use besides the plan. keeps: the preconditioner, which takes new values. */
 static void drop_rest(spmv_solver *s, bool keeps)
 {
+    solver_drop_adjoint(s);
     solver_scaled_destroy(s->scaled);
     s->scaled = NULL;
     drop_resorts(s);
@@ -712,10 +725,15 @@ static spmv_status give_failures(const spmv_solver *s, spmv_status st, spmv_solv
     return st;
 }
 
-/* spmv_solver_solve on a context that this thread holds. */
-static spmv_status solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
+/* spmv_solver_solve_operation on a context that this thread holds. */
+static spmv_status solve(spmv_solver *s, const char *call, spmv_operation operation, const void *b, void *x,
+                         spmv_solver_result *result, size_t size)
 {
-    spmv_status st = object_free_of_calls(s->ctx, &s->use, "spmv_solver_solve", "solver");
+    const spmv_solver *by = s;
+    spmv_status st = object_free_of_calls(s->ctx, &s->use, call, "solver");
+    if (st == SPMV_OK && operation != SPMV_OPERATION_N && operation != SPMV_OPERATION_T &&
+        operation != SPMV_OPERATION_H)
+        st = context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: no such operation (%d)", call, (int)operation);
     if (st == SPMV_OK && s->precond == NULL)
         st = context_fail(s->ctx, s->failed, "%s", s->sentence);
     if (st != SPMV_OK)
@@ -727,8 +745,11 @@ static spmv_status solve(spmv_solver *s, const void *b, void *x, spmv_solver_res
     plan_begin_use(plans[0]);
     plan_begin_use(plans[1]);
     precond_begin_use(precond);
-    st = solver_solve_held(s, b, x);
-    give_results(s, monotonic_seconds() - begin, result, size);
+    st = solver_solve_operation(s, operation, b, x, &by);
+    if (by == s && operation != SPMV_OPERATION_N && !s->symmetric) /* there is no other solver */
+        give_failures(s, st, result, size);
+    else
+        give_results(by, monotonic_seconds() - begin, result, size);
     precond_end_use(precond);
     plan_end_use(plans[1]);
     plan_end_use(plans[0]);
@@ -737,7 +758,8 @@ static spmv_status solve(spmv_solver *s, const void *b, void *x, spmv_solver_res
     return st;
 }
 
-spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
+static spmv_status hold_and_solve(spmv_solver *s, const char *call, spmv_operation operation, const void *b, void *x,
+                                  spmv_solver_result *result, size_t size)
 {
     bool outer = false;
     if (s == NULL) {
@@ -747,7 +769,18 @@ spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solve
     spmv_context *const ctx = s->ctx;
     const spmv_status st = context_hold(ctx, &outer);
     return st != SPMV_OK ? give_failures(s, st, result, size)
-                         : context_release(ctx, outer, solve(s, b, x, result, size));
+                         : context_release(ctx, outer, solve(s, call, operation, b, x, result, size));
+}
+
+spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
+{
+    return hold_and_solve(s, "spmv_solver_solve", SPMV_OPERATION_N, b, x, result, size);
+}
+
+spmv_status spmv_solver_solve_operation(spmv_solver *s, spmv_operation operation, const void *b, void *x,
+                                        spmv_solver_result *result, size_t size)
+{
+    return hold_and_solve(s, "spmv_solver_solve_operation", operation, b, x, result, size);
 }
 
 spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, size_t size)
@@ -778,7 +811,7 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
             full.bytes += precond.bytes;
     if (s->negative_val != NULL)
         full.bytes += s->a.nnz * (int64_t)spmv_type_size(s->a.type);
-    full.bytes += null_space_bytes(s->null_space) + solver_scaled_bytes(s->scaled);
+    full.bytes += null_space_bytes(s->null_space) + solver_scaled_bytes(s->scaled) + solver_adjoint_bytes(s);
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }
@@ -806,7 +839,7 @@ spmv_status spmv_solve(spmv_context *ctx, const spmv_csr *a, const void *b, void
         borrowed.memory = a->memory == SPMV_MEMORY_HOST ? SPMV_MEMORY_CONTEXT : a->memory;
         a = &borrowed;
     }
-    spmv_status st = ctx == NULL ? SPMV_ERROR_ARGUMENT : create(ctx, a, options, false, &solver);
+    spmv_status st = ctx == NULL ? SPMV_ERROR_ARGUMENT : create(ctx, a, options, false, NULL, &solver);
     if (st != SPMV_OK) {
         give_failure(options, st, result, size);
         return st;

@@ -465,6 +465,29 @@ typedef struct spmv_solver_result {
 SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
                                        size_t size);
 
+/* Solves op(A) x = b: A x = b (SPMV_OPERATION_N), A' x = b (T) or A^H x = b (H), with the preconditioner or the factors
+ * of A. Everything that spmv_solver_solve says holds, for op(A). No preconditioner is made a second time:
+ *   - A symmetric (real) or Hermitian (H), as the solvers cg and minres need it: as spmv_solver_solve. So is T of a
+ *     Hermitian A, with the conjugates of b and x.
+ *   - Otherwise the first call makes A^H and a plan for it (16 bytes a nonzero in f64), and the transposed application
+ *     of the preconditioner (spmv_preconditioner_apply_transposed). The solver is that of the last solve, or the one
+ *     that would begin. direct solves with the same factors, transposed.
+ *   - If the solver and the preconditioner are both "auto", and this does not converge: a solver that chooses a
+ *     preconditioner for A^H goes on from the x reached, counts on, and stays until new values. why_solver says so.
+ *   - Null vectors of the options are used if A is symmetric only.
+ * The results have the solver and the preconditioner that were used; setup_seconds is then the time to make A^H and what
+ * it needs. New values (spmv_solver_update_values) release these.
+ *
+ *   operation     a spmv_operation
+ *   b, x, result  as for spmv_solver_solve
+ *
+ * Errors: those of spmv_solver_solve; SPMV_ERROR_ARGUMENT (no such operation); SPMV_ERROR_UNSUPPORTED (A is not
+ * symmetric, and own_precond has no apply_transposed; on_iterate with T of a complex A); those of
+ * spmv_matrix_transpose and spmv_plan_create.
+ * Determinism: as for spmv_solver_solve. */
+SPMV_API spmv_status spmv_solver_solve_operation(spmv_solver *solver, spmv_operation operation, const void *b, void *x,
+                                                 spmv_solver_result *result, size_t size);
+
 /* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values; on
  * cuda the first call makes another plan, one that takes values, and releases the old one after it.
  * The preconditioner is made again; "auto" chooses again, unless a solve has found which one is

@@ -36,18 +36,28 @@ struct own_precond {
     context *c; /* outlives the preconditioner */
 };
 
-static spmv_status own_apply(void *self, const void *r, void *z)
+/* Calls apply(r, z, transposed). */
+static spmv_status own_call(const struct own_precond *own, const void *r, void *z, bool transposed)
 {
-    const struct own_precond *own = self;
     const PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *answer = NULL;
     if (PyErr_Occurred() == NULL)
-        answer =
-            PyObject_CallFunction(own->apply, "KK", (unsigned long long)(uintptr_t)r, (unsigned long long)(uintptr_t)z);
+        answer = PyObject_CallFunction(own->apply, "KKO", (unsigned long long)(uintptr_t)r,
+                                       (unsigned long long)(uintptr_t)z, transposed ? Py_True : Py_False);
     const bool failed = answer == NULL;
     Py_XDECREF(answer);
     PyGILState_Release(gil);
     return failed ? SPMV_CANCELLED : SPMV_OK;
+}
+
+static spmv_status own_apply(void *self, const void *r, void *z)
+{
+    return own_call(self, r, z, false);
+}
+
+static spmv_status own_apply_transposed(void *self, const void *r, void *z)
+{
+    return own_call(self, r, z, true);
 }
 
 /* The object of the preconditioner keeps the callable alive. */
@@ -72,8 +82,11 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
     if (own == NULL)
         return PyErr_NoMemory();
     *own = (struct own_precond){function, c};
-    const spmv_preconditioner_class functions = {
-        .size = sizeof functions, .name = name, .apply = own_apply, .destroy = own_destroy};
+    const spmv_preconditioner_class functions = {.size = sizeof functions,
+                                                 .name = name,
+                                                 .apply = own_apply,
+                                                 .destroy = own_destroy,
+                                                 .apply_transposed = own_apply_transposed};
     if (!context_begin(c, false, &state)) {
         free(own);
         return NULL;
@@ -197,11 +210,11 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
 {
     object *s = NULL;
     unsigned long long b, x;
-    int vectors;
+    int vectors, operation;
     PyObject *iterate = NULL, *residual = NULL;
     call_state state;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&KKiOO", to_solver, &s, &b, &x, &vectors, &iterate, &residual))
+    if (!PyArg_ParseTuple(arguments, "O&iKKiOO", to_solver, &s, &operation, &b, &x, &vectors, &iterate, &residual))
         return NULL;
     context *c = s->context;
     spmv_solver_result *results = PyMem_Calloc((size_t)vectors, sizeof *results);
@@ -214,7 +227,8 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
         spmv_status st =
             spmv_solver_set_callbacks(s->made, watch_iteration, watch.on_iterate != NULL ? on_iterate : NULL, &watch);
         if (st == SPMV_OK) {
-            st = spmv_solver_solve(s->made, address(b), address(x), results, sizeof *results);
+            st = spmv_solver_solve_operation(s->made, (spmv_operation)operation, address(b), address(x), results,
+                                             sizeof *results);
             spmv_solver_set_callbacks(s->made, NULL, NULL, NULL);
         }
         PyEval_RestoreThread(state);
