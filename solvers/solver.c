@@ -39,6 +39,7 @@ static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o)
                          : OPTIONS_CHECK(ctx, "spmv_solver_create", {"vectors", o->vectors, 1, INFINITY},
                                          {"inner", o->inner, 0, 1}, {"restart", o->restart, 0, MOST_RESTART},
                                          {"null_block", o->null_block, 0, NULL_VECTORS_MOST},
+                                         {"recycle", o->recycle, 0, RECYCLE_MOST},
                                          {"null_vectors", o->null_vectors, o->null_space != NULL,
                                           o->null_space != NULL ? NULL_VECTORS_MOST : 0});
 }
@@ -85,6 +86,11 @@ static spmv_status check_plan(spmv_context *ctx, const spmv_csr *a, spmv_solver_
         return context_fail(ctx, SPMV_ERROR_SIZE,
                             "spmv_solver_create: the plan is for %d vectors, the option vectors is %d", info.vectors,
                             o->vectors);
+    if (o->recycle > 0 && info.vectors > 1)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_create: the option recycle solves right-hand sides one after the other: it "
+                            "needs a plan for one vector, not for %d",
+                            info.vectors);
     o->type = info.type;
     o->vectors = info.vectors;
     return st;
@@ -404,6 +410,9 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
+    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
+    if (o.recycle > 0)
+        TRY(recycle_create(ctx, s->plan->type, s->a.rows, o.recycle, &s->space));
     s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
@@ -428,6 +437,7 @@ static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *
                                 : o->own_precond != NULL  ? "the option own_precond: take a preconditioner by its name"
                                 : o->plan != NULL         ? "the option plan: the matrix of the group has one"
                                 : o->on_iterate != NULL   ? "the option on_iterate: on_iteration tells the residual"
+                                : o->recycle > 0          ? "the option recycle"
                                 : has_null_space(o)       ? "null vectors: constants on connected parts are found"
                                                           : NULL;
     if (refused != NULL)
@@ -458,6 +468,7 @@ static spmv_status prepare_for_rank(spmv_solver *s, const spmv_solver_options *o
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
+    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
 done:
     return st;
 }
@@ -522,6 +533,8 @@ void spmv_solver_destroy(spmv_solver *s)
     host_free(s->results);
     host_free(s->errors);
     host_free(s->null_parts);
+    host_free(s->told);
+    recycle_destroy(s->space);
     host_free(s);
 }
 
@@ -548,6 +561,7 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
 static void drop_rest(spmv_solver *s, bool keeps)
 {
     solver_drop_adjoint(s);
+    recycle_renew(s->space);
     solver_scaled_destroy(s->scaled);
     s->scaled = NULL;
     drop_resorts(s);
@@ -674,7 +688,9 @@ static const spmv_solver_result unsolved = {.size = sizeof unsolved,
                                             .error_estimate = -1,
                                             .backward_error = -1,
                                             .backward_row = -1,
-                                            .null_part = -1};
+                                            .null_part = -1,
+                                            .given_residual = -1,
+                                            .start_residual = -1};
 
 /* Writes the result of right-hand side v, if there is room. */
 static void give_result(spmv_solver_result *result, size_t size, int v, const spmv_solver_result *full)
@@ -707,6 +723,9 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.backward_row = s->errors[v].row;
         full.null_vectors = null_space_count(s->null_space);
         full.null_part = s->null_space != NULL ? s->null_parts[v] : -1;
+        full.recycled = s->told[v].vectors;
+        full.given_residual = s->told[v].given;
+        full.start_residual = s->told[v].start;
         full.solver = s->used->name;
         full.rung = r->rung;
         memcpy(full.precond, r->precond, sizeof full.precond);
@@ -811,7 +830,8 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
             full.bytes += precond.bytes;
     if (s->negative_val != NULL)
         full.bytes += s->a.nnz * (int64_t)spmv_type_size(s->a.type);
-    full.bytes += null_space_bytes(s->null_space) + solver_scaled_bytes(s->scaled) + solver_adjoint_bytes(s);
+    full.bytes += null_space_bytes(s->null_space) + solver_scaled_bytes(s->scaled) + solver_adjoint_bytes(s) +
+                  recycle_bytes(s->space);
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }

@@ -16,6 +16,7 @@
 #include "solvers/prepare/null_space.h"
 #include "solvers/solver_race.h"
 #include "solvers/solver_ranks.h"
+#include "solvers/solver_recycle.h"
 
 enum { SOLVER_RUNG = 32, SOLVER_SENTENCE = 160, SOLVER_RESORTS = 2 };
 
@@ -70,6 +71,8 @@ struct spmv_solver {
     double *null_parts;             /* the same: norms of the parts of b along null vectors; -1: not computed */
     struct scaled_system *scaled;   /* made when rows are too inaccurate; NULL: not made yet */
     bool corrects;                  /* it is the solver of another one's scaled system */
+    struct recycle *space;          /* of the option recycle; else NULL */
+    struct recycle_told *told;      /* the same as results: of the start */
     struct solver_adjoint *adjoint; /* made by the first solve with the adjoint of an A that is not symmetric; NULL */
 };
 

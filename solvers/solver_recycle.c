@@ -1,0 +1,390 @@
+/* A start for the next right-hand side from the solutions of those before (solver_recycle.h).
+ *
+ * The space has the ways d_k = x_k - (given start of solve k) of the last solves. Its basis W and Q = A W, with D = W R
+ * for the ways D from the oldest to the newest one and an upper triangle R, is orthonormal in the energy of A, W'Q = I,
+ * if conjugate gradients solve; else Q'Q = I. Of r = b - A x, the start is
+ *
+ *     x + W c,   c = W'r: the smallest error in the energy norm,   or c = Q'r: the smallest residual.
+ *
+ * A start costs a product and three passes over the space. After the solve, the new way is made orthonormal (twice, by
+ * classical Gram-Schmidt), with one more product. Where the space is full, the oldest way is left out first: R without
+ * its first column is a triangle again after one rotation of neighbouring rows for each column; W and Q are multiplied
+ * by the same rotations. So the space is exactly that of the last ways, and nothing is computed again.
+ *
+ * After new values of A, W stays as it is and Q = A W is made again (a product for each vector); both are made
+ * orthonormal by a Cholesky factor of W'Q or Q'Q, which is near I if the values changed little. If that has no Cholesky
+ * factor, the space is dropped.
+ *
+ * Complex numbers are pairs of real ones, and coefficients are real.
+ *
+ * Sources: P. F. Fischer, Comput. Methods Appl. Mech. Eng. 163, 1998 (energy); T. F. Chan, W. L. Wan, SIAM J. Sci.
+ * Comput. 18, 1997 (projections for several right-hand sides); J. W. Daniel, W. B. Gragg, L. Kaufman, G. W. Stewart, Math.
+ * Comp. 30, 1976 (leaving out a column); L. Giraud, J. Langou, M. Rozloznik, Comput. Math. Appl. 50, 2005 (twice is
+ * enough).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/solver_recycle.h"
+
+#include <math.h>
+#include <spmv/primitives.h>
+
+#include "core/backend.h"
+#include "product/plan_internal.h"
+#include "solvers/eigen/eigen_passes.h"
+
+struct recycle {
+    spmv_context *ctx;
+    spmv_type type; /* of the vectors; part: of their real numbers */
+    spmv_type part;
+    int64_t n, bytes;
+    int most, count;
+    bool energy, stale;
+    void *basis, *image; /* W and Q by rows, `most` numbers each; NULL: not made yet */
+    double r[RECYCLE_MOST * RECYCLE_MOST];
+    void *given; /* the x of the solve that runs, before its start; NULL: none runs */
+};
+
+spmv_status recycle_create(spmv_context *ctx, spmv_type type, int64_t n, int most, struct recycle **space)
+{
+    struct recycle *s = NULL;
+    *space = NULL;
+    const spmv_status st = host_alloc(ctx, sizeof *s, "a space of solutions", (void **)&s);
+    if (st != SPMV_OK)
+        return st;
+    *s = (struct recycle){.ctx = ctx, .type = type, .part = type_part(type), .n = n * type_parts(type), .most = most};
+    *space = s;
+    return st;
+}
+
+void recycle_destroy(struct recycle *s)
+{
+    if (s == NULL)
+        return;
+    context_take_back(s->ctx, s->given);
+    context_free_all(s->ctx, s->basis, s->image);
+    host_free(s);
+}
+
+int64_t recycle_bytes(const struct recycle *s)
+{
+    return s != NULL ? s->bytes : 0;
+}
+
+void recycle_renew(struct recycle *s)
+{
+    if (s != NULL)
+        s->stale = true;
+}
+
+/* ------------------------------------------------------------- blocks */
+
+static struct eigen_block part_of(const struct recycle *s, void *vectors, int first, int columns)
+{
+    return block_part((struct eigen_block){vectors, s->most, s->most}, s->part, first, columns);
+}
+
+static struct eigen_block alone(void *vector)
+{
+    return (struct eigen_block){vector, 1, 1};
+}
+
+static spmv_status open(const struct recycle *s, struct eigen_vectors *v)
+{
+    return eigen_vectors_open(s->ctx, s->part, s->n, s->most, (int64_t)s->most * s->most, v);
+}
+
+static spmv_status lend(const struct recycle *s, void **vector)
+{
+    return context_lend(s->ctx, s->n * (int64_t)spmv_type_size(s->part), vector);
+}
+
+static spmv_status copy(const struct recycle *s, const void *from, void *to)
+{
+    return spmv_map(s->ctx, SPMV_MAP_COPY, s->part, from, to, s->n);
+}
+
+/* x = x + sign vectors c, with t for the sum */
+static spmv_status add_combination(const struct recycle *s, const struct eigen_vectors *v, void *vectors,
+                                   const double *c, double sign, void *t, void *x)
+{
+    spmv_status st = SPMV_OK;
+    double signed_c[RECYCLE_MOST];
+    for (int j = 0; j < s->count; j++)
+        signed_c[j] = sign * c[j];
+    TRY(block_combine(v, part_of(s, vectors, 0, s->count), signed_c, alone(t)));
+    TRY(spmv_map_axpby(s->ctx, s->part, NULL, t, NULL, x, s->n));
+done:
+    return st;
+}
+
+/* *dot = x'y */
+static spmv_status dot(const struct eigen_vectors *v, void *x, void *y, double *dot)
+{
+    return block_gram(v, alone(x), alone(y), NULL, dot, NULL);
+}
+
+/* ------------------------------------------------------------- new values */
+
+/* g, by rows, = U'U; then u = U, inverse = U^-1. False: g is not positive definite to rounding. */
+static bool factorise(int n, const double *g, double *u, double *inverse)
+{
+    memset(u, 0, (size_t)n * (size_t)n * sizeof *u);
+    memset(inverse, 0, (size_t)n * (size_t)n * sizeof *inverse);
+    for (int i = 0; i < n; i++)
+        for (int j = i; j < n; j++) {
+            double sum = (g[i * n + j] + g[j * n + i]) / 2;
+            for (int k = 0; k < i; k++)
+                sum -= u[k * n + i] * u[k * n + j];
+            if (i == j && !(sum > 0x1p-20 * g[i * n + i] && isfinite(sum)))
+                return false;
+            u[i * n + j] = i == j ? sqrt(sum) : sum / u[i * n + i];
+        }
+    for (int j = 0; j < n; j++)
+        for (int i = j; i >= 0; i--) {
+            double sum = i == j;
+            for (int k = i + 1; k <= j; k++)
+                sum -= u[i * n + k] * inverse[k * n + j];
+            inverse[i * n + j] = sum / u[i * n + i];
+        }
+    return true;
+}
+
+/* r = u r, upper triangles; r has rows of `most` numbers. */
+static void multiply_triangle(struct recycle *s, const double *u)
+{
+    const int n = s->count;
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i <= j; i++) {
+            double sum = 0;
+            for (int k = i; k <= j; k++)
+                sum += u[i * n + k] * s->r[k * s->most + j];
+            s->r[i * s->most + j] = sum;
+        }
+}
+
+/* Q = A W, and both orthonormal again. w, q: two vectors. */
+static spmv_status renew(struct recycle *s, const struct eigen_vectors *v, spmv_plan *plan, bool energy, void *w,
+                         void *q)
+{
+    spmv_status st = SPMV_OK;
+    const int k = s->count;
+    double *g = NULL;
+    if (k == 0)
+        goto done;
+    TRY(host_alloc(s->ctx, 3 * (int64_t)k * k * (int64_t)sizeof *g, "a space of solutions", (void **)&g));
+    double *const u = g + k * k, *const inverse = u + k * k;
+    for (int j = 0; j < k; j++) {
+        TRY(block_copy(v, part_of(s, s->basis, j, 1), alone(w)));
+        TRY(spmv_apply(plan, NULL, w, NULL, q));
+        TRY(block_copy(v, alone(q), part_of(s, s->image, j, 1)));
+    }
+    TRY(block_gram(v, part_of(s, energy ? s->basis : s->image, 0, k), part_of(s, s->image, 0, k), NULL, g, NULL));
+    if (factorise(k, g, u, inverse)) {
+        TRY(block_combine(v, part_of(s, s->basis, 0, k), inverse, part_of(s, s->basis, 0, k)));
+        TRY(block_combine(v, part_of(s, s->image, 0, k), inverse, part_of(s, s->image, 0, k)));
+        multiply_triangle(s, u);
+    } else {
+        s->count = 0;
+    }
+done:
+    if (st == SPMV_OK) {
+        s->energy = energy;
+        s->stale = false;
+    }
+    host_free(g);
+    return st;
+}
+
+/* ------------------------------------------------------------- the start */
+
+static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spmv_plan *plan, bool energy,
+                           bool from_zero, const void *b, void *x, struct recycle_told *told)
+{
+    spmv_status st = SPMV_OK;
+    double c[RECYCLE_MOST], given = 0, start = 0;
+    spmv_c128 minus = {0}, one = {0}; /* scalars of the type, real or complex */
+    void *r = NULL, *t = NULL;
+    real_set(s->part, &minus, 0, -1);
+    real_set(s->part, &one, 0, 1);
+    TRY(lend(s, &r));
+    TRY(lend(s, &t));
+    if (s->stale || s->energy != energy)
+        TRY(renew(s, v, plan, energy, r, t));
+    if (s->count == 0)
+        goto done;
+    TRY(copy(s, b, r));
+    if (!from_zero)
+        TRY(spmv_apply(plan, &minus, x, &one, r));
+    TRY(dot(v, r, r, &given));
+    TRY(block_gram(v, alone(r), part_of(s, energy ? s->basis : s->image, 0, s->count), NULL, c, NULL));
+    TRY(add_combination(s, v, s->image, c, -1, t, r));
+    TRY(dot(v, r, r, &start));
+    told->given = sqrt(given);
+    told->start = told->given;
+    if (!(start < given))
+        goto done;
+    TRY(block_combine(v, part_of(s, s->basis, 0, s->count), c, alone(t)));
+    if (from_zero)
+        TRY(copy(s, t, x));
+    else
+        TRY(spmv_map_axpby(s->ctx, s->part, NULL, t, NULL, x, s->n));
+    told->start = sqrt(start);
+    told->vectors = s->count;
+done:
+    context_take_back(s->ctx, t);
+    context_take_back(s->ctx, r);
+    return st;
+}
+
+spmv_status recycle_start(struct recycle *s, spmv_plan *plan, bool energy, bool from_zero, const void *b, void *x,
+                          struct recycle_told *told)
+{
+    spmv_status st = SPMV_OK;
+    struct eigen_vectors v = {.ctx = NULL};
+    *told = (struct recycle_told){0, -1, -1};
+    TRY(lend(s, &s->given));
+    if (from_zero) /* all bits 0, also as floats */
+        TRY(spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, s->given, s->n));
+    else
+        TRY(copy(s, x, s->given));
+    if (s->count > 0) {
+        TRY(open(s, &v));
+        TRY(project(s, &v, plan, energy, from_zero, b, x, told));
+    }
+    if (s->count == 0) {
+        s->energy = energy;
+        s->stale = false;
+    }
+done:
+    eigen_vectors_close(&v);
+    if (st == SPMV_OK)
+        return st;
+    s->count = 0;
+    context_take_back(s->ctx, s->given);
+    s->given = NULL;
+    if (told->vectors > 0 || st != SPMV_ERROR_MEMORY)
+        return st;
+    s->ctx->error[0] = '\0'; /* without memory, the solve begins at the given x */
+    return SPMV_OK;
+}
+
+/* ------------------------------------------------------------- the next solution */
+
+/* The basis without the oldest way. */
+static spmv_status drop_oldest(struct recycle *s, const struct eigen_vectors *v)
+{
+    spmv_status st = SPMV_OK;
+    const int k = s->count, m = s->most;
+    double *z = NULL; /* k x (k - 1): the product of the rotations, transposed, without its last column */
+    double *q = NULL; /* the product, k x k */
+    TRY(host_alloc(s->ctx, 2 * (int64_t)k * k * (int64_t)sizeof *z, "rotations", (void **)&z));
+    q = z + k * k;
+    for (int i = 0; i < k; i++)
+        for (int j = 0; j < k; j++)
+            q[i * k + j] = i == j;
+    for (int i = 0; i < k; i++) /* the columns move up */
+        for (int j = 0; j + 1 < k; j++)
+            s->r[i * m + j] = s->r[i * m + j + 1];
+    for (int i = 0; i + 1 < k; i++) {
+        const double a = s->r[i * m + i], b = s->r[(i + 1) * m + i], size = hypot(a, b);
+        const double cosine = size > 0 ? a / size : 1, sine = size > 0 ? b / size : 0;
+        for (int j = 0; j < k; j++) {
+            const double upper = q[i * k + j], lower = q[(i + 1) * k + j];
+            q[i * k + j] = cosine * upper + sine * lower;
+            q[(i + 1) * k + j] = cosine * lower - sine * upper;
+        }
+        for (int j = i; j + 1 < k; j++) {
+            const double upper = s->r[i * m + j], lower = s->r[(i + 1) * m + j];
+            s->r[i * m + j] = cosine * upper + sine * lower;
+            s->r[(i + 1) * m + j] = cosine * lower - sine * upper;
+        }
+        s->r[(i + 1) * m + i] = 0;
+    }
+    for (int i = 0; i < k; i++)
+        for (int j = 0; j + 1 < k; j++)
+            z[i * (k - 1) + j] = q[j * k + i];
+    TRY(block_combine(v, part_of(s, s->basis, 0, k), z, part_of(s, s->basis, 0, k - 1)));
+    TRY(block_combine(v, part_of(s, s->image, 0, k), z, part_of(s, s->image, 0, k - 1)));
+    s->count = k - 1;
+done:
+    host_free(z);
+    return st;
+}
+
+/* w and q = A w become orthogonal to the basis and are appended, unless nothing is left. t: a vector */
+static spmv_status append(struct recycle *s, const struct eigen_vectors *v, void *w, void *q, void *t)
+{
+    spmv_status st = SPMV_OK;
+    const int k = s->count;
+    const double least = 1024 * real_limits_of(s->part).roundoff;
+    double h[RECYCLE_MOST], sum[RECYCLE_MOST] = {0}, before = 0, after = 0;
+    TRY(dot(v, s->energy ? w : q, q, &before));
+    for (int pass = 0; pass < 2 && k > 0; pass++) {
+        TRY(block_gram(v, alone(q), part_of(s, s->energy ? s->basis : s->image, 0, k), NULL, h, NULL));
+        TRY(add_combination(s, v, s->basis, h, -1, t, w));
+        TRY(add_combination(s, v, s->image, h, -1, t, q));
+        for (int j = 0; j < k; j++)
+            sum[j] += h[j];
+    }
+    TRY(dot(v, s->energy ? w : q, q, &after));
+    if (!(isfinite(before) && after > least * least * before))
+        goto done;
+    const double inverse = 1 / sqrt(after);
+    TRY(block_combine(v, alone(w), &inverse, part_of(s, s->basis, k, 1)));
+    TRY(block_combine(v, alone(q), &inverse, part_of(s, s->image, k, 1)));
+    for (int j = 0; j < k; j++) {
+        s->r[j * s->most + k] = sum[j];
+        s->r[k * s->most + j] = 0;
+    }
+    s->r[k * s->most + k] = sqrt(after);
+    s->count++;
+done:
+    return st;
+}
+
+static spmv_status alloc_basis(struct recycle *s)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t bytes = max_i64(1, s->n * s->most * (int64_t)spmv_type_size(s->part));
+    if (s->basis != NULL && s->image != NULL)
+        return st;
+    if (s->basis == NULL)
+        TRY(context_alloc(s->ctx, bytes, &s->basis));
+    TRY(context_alloc(s->ctx, bytes, &s->image));
+    s->bytes = 2 * bytes;
+done:
+    return st;
+}
+
+spmv_status recycle_add(struct recycle *s, spmv_plan *plan, const void *x, bool solved)
+{
+    spmv_status st = SPMV_OK;
+    struct eigen_vectors v = {.ctx = NULL};
+    void *w = s->given, *q = NULL, *t = NULL;
+    const union real minus = real_scalar(s->part, -1);
+    s->given = NULL;
+    if (w == NULL || !solved || s->n == 0)
+        goto done;
+    TRY(alloc_basis(s));
+    TRY(lend(s, &q));
+    TRY(lend(s, &t));
+    TRY(open(s, &v));
+    if (s->count == s->most)
+        TRY(drop_oldest(s, &v));
+    TRY(spmv_map_scalar(s->ctx, SPMV_MUL, s->part, &minus, w, t, s->n)); /* w = x - given */
+    TRY(spmv_map_axpby(s->ctx, s->part, NULL, x, NULL, t, s->n));
+    TRY(spmv_apply(plan, NULL, t, NULL, q));
+    TRY(append(s, &v, t, q, w));
+done:
+    eigen_vectors_close(&v);
+    context_take_back(s->ctx, t);
+    context_take_back(s->ctx, q);
+    context_take_back(s->ctx, w);
+    if (st != SPMV_OK)
+        s->count = 0;
+    if (st == SPMV_ERROR_MEMORY) { /* the solve is none the worse */
+        s->ctx->error[0] = '\0';
+        st = SPMV_OK;
+    }
+    return st;
+}
