@@ -6,10 +6,12 @@
  *
  *     x + W c,   c = W'r: the smallest error in the energy norm,   or c = Q'r: the smallest residual.
  *
- * A start costs a product and three passes over the space. After the solve, the new way is made orthonormal (twice, by
- * classical Gram-Schmidt), with one more product. Where the space is full, the oldest way is left out first: R without
- * its first column is a triangle again after one rotation of neighbouring rows for each column; W and Q are multiplied
- * by the same rotations. So the space is exactly that of the last ways, and nothing is computed again.
+ * A start costs a product and three passes over the space. After the solve, e = x - (start) is what is new of the way,
+ * and orthogonal to the space up to the tolerance of the solve, because the start was the best one. So one pass of
+ * classical Gram-Schmidt removes what is left, with one more product; two passes where there was no start. Where the space
+ * is full, the oldest way is left out first: R without its first column is a triangle again after one rotation of
+ * neighbouring rows for each column; W and Q are multiplied by the same rotations. So the space is exactly that of the
+ * last ways, and nothing is computed again.
  *
  * After new values of A, W stays as it is and Q = A W is made again (a product for each vector); both are made
  * orthonormal by a Cholesky factor of W'Q or Q'Q, which is near I if the values changed little. If that has no Cholesky
@@ -29,6 +31,7 @@
 #include <spmv/primitives.h>
 
 #include "core/backend.h"
+#include "core/loops/host_tiles.h"
 #include "product/plan_internal.h"
 #include "solvers/eigen/eigen_passes.h"
 
@@ -39,9 +42,13 @@ struct recycle {
     int64_t n, bytes;
     int most, count;
     bool energy, stale;
-    void *basis, *image; /* W and Q by rows, `most` numbers each; NULL: not made yet */
-    double r[RECYCLE_MOST * RECYCLE_MOST];
-    void *given; /* the x of the solve that runs, before its start; NULL: none runs */
+    void *basis, *image;                               /* W and Q by rows, most + 1 numbers each; NULL: not made yet */
+    double r[(RECYCLE_MOST + 1) * (RECYCLE_MOST + 1)]; /* R by rows of as many */
+    /* of the solve that runs; begin NULL: none runs */
+    void *begin;                /* its start */
+    double c[RECYCLE_MOST + 1]; /* coefficients of the start */
+    bool projected;             /* the start is from the space */
+    double *sums;               /* on a host: of tiles of rows */
 };
 
 spmv_status recycle_create(spmv_context *ctx, spmv_type type, int64_t n, int most, struct recycle **space)
@@ -60,8 +67,9 @@ void recycle_destroy(struct recycle *s)
 {
     if (s == NULL)
         return;
-    context_take_back(s->ctx, s->given);
+    context_take_back(s->ctx, s->begin);
     context_free_all(s->ctx, s->basis, s->image);
+    host_free(s->sums);
     host_free(s);
 }
 
@@ -78,9 +86,15 @@ void recycle_renew(struct recycle *s)
 
 /* ------------------------------------------------------------- blocks */
 
+/* A new vector is taken before the oldest one is left out. */
+static int room_of(const struct recycle *s)
+{
+    return s->most + 1;
+}
+
 static struct eigen_block part_of(const struct recycle *s, void *vectors, int first, int columns)
 {
-    return block_part((struct eigen_block){vectors, s->most, s->most}, s->part, first, columns);
+    return block_part((struct eigen_block){vectors, room_of(s), room_of(s)}, s->part, first, columns);
 }
 
 static struct eigen_block alone(void *vector)
@@ -90,7 +104,7 @@ static struct eigen_block alone(void *vector)
 
 static spmv_status open(const struct recycle *s, struct eigen_vectors *v)
 {
-    return eigen_vectors_open(s->ctx, s->part, s->n, s->most, (int64_t)s->most * s->most, v);
+    return eigen_vectors_open(s->ctx, s->part, s->n, room_of(s), (int64_t)room_of(s) * room_of(s), v);
 }
 
 static spmv_status lend(const struct recycle *s, void **vector)
@@ -103,24 +117,116 @@ static spmv_status copy(const struct recycle *s, const void *from, void *to)
     return spmv_map(s->ctx, SPMV_MAP_COPY, s->part, from, to, s->n);
 }
 
-/* x = x + sign vectors c, with t for the sum */
+/* ------------------------------------------------------------- passes, with one vector on one side
+ *
+ * On a host: a loop over the numbers of a row, in tiles of rows whose sums are added in their order. */
+
+enum { TILE_ROWS = 1024 };
+
+struct pass {
+    const struct recycle *s;
+    struct eigen_block block;
+    const void *r;
+    void *x;
+    const double *c;
+};
+
+static int64_t row_tiles(const struct recycle *s)
+{
+    return ceil_divide(s->n, TILE_ROWS);
+}
+
+#define LOOPS(T, NAME)                                                                                                 \
+    static void gram_##NAME(const struct pass *p, int64_t begin, int64_t end, double *sums)                            \
+    {                                                                                                                  \
+        const int k = p->block.columns;                                                                                \
+        const int64_t stride = p->block.stride;                                                                        \
+        const T *const r = p->r, *const w = p->block.at;                                                               \
+        double sum[RECYCLE_MOST + 1] = {0};                                                                            \
+        for (int64_t i = begin; i < end; i++)                                                                          \
+            for (int j = 0; j < k; j++)                                                                                \
+                sum[j] += (double)r[i] * (double)w[i * stride + j];                                                    \
+        memcpy(sums, sum, (size_t)k * sizeof *sums);                                                                   \
+    }                                                                                                                  \
+    static void add_##NAME(const struct pass *p, int64_t begin, int64_t end)                                           \
+    {                                                                                                                  \
+        const int k = p->block.columns;                                                                                \
+        const int64_t stride = p->block.stride;                                                                        \
+        T *const x = p->x;                                                                                             \
+        const T *const w = p->block.at;                                                                                \
+        for (int64_t i = begin; i < end; i++) {                                                                        \
+            double sum = 0;                                                                                            \
+            for (int j = 0; j < k; j++)                                                                                \
+                sum += (double)w[i * stride + j] * p->c[j];                                                            \
+            x[i] = (T)((double)x[i] + sum);                                                                            \
+        }                                                                                                              \
+    }
+LOOPS(double, f64)
+LOOPS(float, f32)
+#undef LOOPS
+
+static void gram_tile(void *state, int64_t tile)
+{
+    const struct pass *const p = state;
+    const int64_t begin = tile * TILE_ROWS, end = min_i64(p->s->n, begin + TILE_ROWS);
+    double *const sums = p->s->sums + tile * p->block.columns;
+    if (p->s->part == SPMV_F64)
+        gram_f64(p, begin, end, sums);
+    else
+        gram_f32(p, begin, end, sums);
+}
+
+static void add_tile(void *state, int64_t tile)
+{
+    const struct pass *const p = state;
+    const int64_t begin = tile * TILE_ROWS, end = min_i64(p->s->n, begin + TILE_ROWS);
+    if (p->s->part == SPMV_F64)
+        add_f64(p, begin, end);
+    else
+        add_f32(p, begin, end);
+}
+
+/* c = vectors' r, of a block */
+static spmv_status multiply(const struct recycle *s, const struct eigen_vectors *v, struct eigen_block vectors, void *r,
+                            double *c)
+{
+    if (context_on_device(s->ctx))
+        return block_gram(v, alone(r), vectors, NULL, c, NULL);
+    struct pass p = {.s = s, .block = vectors, .r = r};
+    const int k = vectors.columns;
+    tiles_each_of(s->ctx, row_tiles(s), s->n * k, gram_tile, &p);
+    for (int j = 0; j < k; j++)
+        c[j] = 0;
+    for (int64_t t = 0; t < row_tiles(s); t++)
+        for (int j = 0; j < k; j++)
+            c[j] += s->sums[t * k + j];
+    return SPMV_OK;
+}
+
+/* x = x + sign vectors c; t: a vector */
 static spmv_status add_combination(const struct recycle *s, const struct eigen_vectors *v, void *vectors,
                                    const double *c, double sign, void *t, void *x)
 {
     spmv_status st = SPMV_OK;
-    double signed_c[RECYCLE_MOST];
+    double signed_c[RECYCLE_MOST + 1];
+    const struct eigen_block block = part_of(s, vectors, 0, s->count);
     for (int j = 0; j < s->count; j++)
         signed_c[j] = sign * c[j];
-    TRY(block_combine(v, part_of(s, vectors, 0, s->count), signed_c, alone(t)));
+    if (!context_on_device(s->ctx)) {
+        struct pass p = {.s = s, .block = block, .x = x, .c = signed_c};
+        tiles_each_of(s->ctx, row_tiles(s), s->n * s->count, add_tile, &p);
+        return st;
+    }
+    TRY(block_combine(v, block, signed_c, alone(t)));
     TRY(spmv_map_axpby(s->ctx, s->part, NULL, t, NULL, x, s->n));
 done:
     return st;
 }
 
 /* *dot = x'y */
-static spmv_status dot(const struct eigen_vectors *v, void *x, void *y, double *dot)
+static spmv_status dot(const struct recycle *s, const struct eigen_vectors *v, void *x, void *y, double *dot)
 {
-    return block_gram(v, alone(x), alone(y), NULL, dot, NULL);
+    return multiply(s, v, alone(x), y, dot);
 }
 
 /* ------------------------------------------------------------- new values */
@@ -149,16 +255,16 @@ static bool factorise(int n, const double *g, double *u, double *inverse)
     return true;
 }
 
-/* r = u r, upper triangles; r has rows of `most` numbers. */
+/* r = u r, upper triangles; r has rows of most + 1 numbers. */
 static void multiply_triangle(struct recycle *s, const double *u)
 {
-    const int n = s->count;
+    const int n = s->count, m = room_of(s);
     for (int j = 0; j < n; j++)
         for (int i = 0; i <= j; i++) {
             double sum = 0;
             for (int k = i; k <= j; k++)
-                sum += u[i * n + k] * s->r[k * s->most + j];
-            s->r[i * s->most + j] = sum;
+                sum += u[i * n + k] * s->r[k * m + j];
+            s->r[i * m + j] = sum;
         }
 }
 
@@ -201,7 +307,7 @@ static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spm
                            bool from_zero, const void *b, void *x, struct recycle_told *told)
 {
     spmv_status st = SPMV_OK;
-    double c[RECYCLE_MOST], given = 0, start = 0;
+    double given = 0, start = 0;
     spmv_c128 minus = {0}, one = {0}; /* scalars of the type, real or complex */
     void *r = NULL, *t = NULL;
     real_set(s->part, &minus, 0, -1);
@@ -215,19 +321,17 @@ static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spm
     TRY(copy(s, b, r));
     if (!from_zero)
         TRY(spmv_apply(plan, &minus, x, &one, r));
-    TRY(dot(v, r, r, &given));
-    TRY(block_gram(v, alone(r), part_of(s, energy ? s->basis : s->image, 0, s->count), NULL, c, NULL));
-    TRY(add_combination(s, v, s->image, c, -1, t, r));
-    TRY(dot(v, r, r, &start));
+    TRY(dot(s, v, r, r, &given));
+    TRY(multiply(s, v, part_of(s, energy ? s->basis : s->image, 0, s->count), r, s->c));
+    TRY(add_combination(s, v, s->image, s->c, -1, t, r));
+    TRY(dot(s, v, r, r, &start));
     told->given = sqrt(given);
     told->start = told->given;
     if (!(start < given))
         goto done;
-    TRY(block_combine(v, part_of(s, s->basis, 0, s->count), c, alone(t)));
-    if (from_zero)
-        TRY(copy(s, t, x));
-    else
-        TRY(spmv_map_axpby(s->ctx, s->part, NULL, t, NULL, x, s->n));
+    TRY(add_combination(s, v, s->basis, s->c, 1, t, s->begin));
+    TRY(copy(s, s->begin, x));
+    s->projected = true;
     told->start = sqrt(start);
     told->vectors = s->count;
 done:
@@ -242,11 +346,12 @@ spmv_status recycle_start(struct recycle *s, spmv_plan *plan, bool energy, bool 
     spmv_status st = SPMV_OK;
     struct eigen_vectors v = {.ctx = NULL};
     *told = (struct recycle_told){0, -1, -1};
-    TRY(lend(s, &s->given));
+    s->projected = false;
+    TRY(lend(s, &s->begin));
     if (from_zero) /* all bits 0, also as floats */
-        TRY(spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, s->given, s->n));
+        TRY(spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, s->begin, s->n));
     else
-        TRY(copy(s, x, s->given));
+        TRY(copy(s, x, s->begin));
     if (s->count > 0) {
         TRY(open(s, &v));
         TRY(project(s, &v, plan, energy, from_zero, b, x, told));
@@ -260,8 +365,8 @@ done:
     if (st == SPMV_OK)
         return st;
     s->count = 0;
-    context_take_back(s->ctx, s->given);
-    s->given = NULL;
+    context_take_back(s->ctx, s->begin);
+    s->begin = NULL;
     if (told->vectors > 0 || st != SPMV_ERROR_MEMORY)
         return st;
     s->ctx->error[0] = '\0'; /* without memory, the solve begins at the given x */
@@ -274,7 +379,7 @@ done:
 static spmv_status drop_oldest(struct recycle *s, const struct eigen_vectors *v)
 {
     spmv_status st = SPMV_OK;
-    const int k = s->count, m = s->most;
+    const int k = s->count, m = room_of(s);
     double *z = NULL; /* k x (k - 1): the product of the rotations, transposed, without its last column */
     double *q = NULL; /* the product, k x k */
     TRY(host_alloc(s->ctx, 2 * (int64_t)k * k * (int64_t)sizeof *z, "rotations", (void **)&z));
@@ -315,28 +420,28 @@ done:
 static spmv_status append(struct recycle *s, const struct eigen_vectors *v, void *w, void *q, void *t)
 {
     spmv_status st = SPMV_OK;
-    const int k = s->count;
+    const int k = s->count, m = room_of(s), passes = k == 0 ? 0 : s->projected ? 1 : 2;
     const double least = 1024 * real_limits_of(s->part).roundoff;
-    double h[RECYCLE_MOST], sum[RECYCLE_MOST] = {0}, before = 0, after = 0;
-    TRY(dot(v, s->energy ? w : q, q, &before));
-    for (int pass = 0; pass < 2 && k > 0; pass++) {
-        TRY(block_gram(v, alone(q), part_of(s, s->energy ? s->basis : s->image, 0, k), NULL, h, NULL));
+    double h[RECYCLE_MOST + 1], before = 0, after = 0;
+    TRY(dot(s, v, s->energy ? w : q, q, &before));
+    for (int pass = 0; pass < passes; pass++) {
+        TRY(multiply(s, v, part_of(s, s->energy ? s->basis : s->image, 0, k), q, h));
         TRY(add_combination(s, v, s->basis, h, -1, t, w));
         TRY(add_combination(s, v, s->image, h, -1, t, q));
         for (int j = 0; j < k; j++)
-            sum[j] += h[j];
+            s->c[j] += h[j];
     }
-    TRY(dot(v, s->energy ? w : q, q, &after));
+    TRY(dot(s, v, s->energy ? w : q, q, &after));
     if (!(isfinite(before) && after > least * least * before))
         goto done;
     const double inverse = 1 / sqrt(after);
     TRY(block_combine(v, alone(w), &inverse, part_of(s, s->basis, k, 1)));
     TRY(block_combine(v, alone(q), &inverse, part_of(s, s->image, k, 1)));
     for (int j = 0; j < k; j++) {
-        s->r[j * s->most + k] = sum[j];
-        s->r[k * s->most + j] = 0;
+        s->r[j * m + k] = s->c[j];
+        s->r[k * m + j] = 0;
     }
-    s->r[k * s->most + k] = sqrt(after);
+    s->r[k * m + k] = sqrt(after);
     s->count++;
 done:
     return st;
@@ -345,11 +450,14 @@ done:
 static spmv_status alloc_basis(struct recycle *s)
 {
     spmv_status st = SPMV_OK;
-    const int64_t bytes = max_i64(1, s->n * s->most * (int64_t)spmv_type_size(s->part));
+    const int64_t bytes = max_i64(1, s->n * room_of(s) * (int64_t)spmv_type_size(s->part));
     if (s->basis != NULL && s->image != NULL)
         return st;
     if (s->basis == NULL)
         TRY(context_alloc(s->ctx, bytes, &s->basis));
+    if (s->sums == NULL && !context_on_device(s->ctx))
+        TRY(host_alloc(s->ctx, max_i64(1, row_tiles(s)) * room_of(s) * (int64_t)sizeof *s->sums, "sums",
+                       (void **)&s->sums));
     TRY(context_alloc(s->ctx, bytes, &s->image));
     s->bytes = 2 * bytes;
 done:
@@ -360,21 +468,23 @@ spmv_status recycle_add(struct recycle *s, spmv_plan *plan, const void *x, bool 
 {
     spmv_status st = SPMV_OK;
     struct eigen_vectors v = {.ctx = NULL};
-    void *w = s->given, *q = NULL, *t = NULL;
+    void *w = s->begin, *q = NULL, *t = NULL;
     const union real minus = real_scalar(s->part, -1);
-    s->given = NULL;
+    s->begin = NULL;
     if (w == NULL || !solved || s->n == 0)
         goto done;
     TRY(alloc_basis(s));
     TRY(lend(s, &q));
     TRY(lend(s, &t));
     TRY(open(s, &v));
-    if (s->count == s->most)
-        TRY(drop_oldest(s, &v));
-    TRY(spmv_map_scalar(s->ctx, SPMV_MUL, s->part, &minus, w, t, s->n)); /* w = x - given */
+    if (!s->projected)
+        memset(s->c, 0, sizeof s->c);
+    TRY(spmv_map_scalar(s->ctx, SPMV_MUL, s->part, &minus, w, t, s->n)); /* t = x - start */
     TRY(spmv_map_axpby(s->ctx, s->part, NULL, x, NULL, t, s->n));
     TRY(spmv_apply(plan, NULL, t, NULL, q));
     TRY(append(s, &v, t, q, w));
+    if (s->count > s->most)
+        TRY(drop_oldest(s, &v));
 done:
     eigen_vectors_close(&v);
     context_take_back(s->ctx, t);

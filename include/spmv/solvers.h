@@ -469,7 +469,7 @@ typedef struct spmv_solver_result {
  * is not taken. Tolerance, statuses and the true residual are those of any other solve, so x is as good as without;
  * given_residual and start_residual tell what it gained. It pays where solutions move smoothly (docs/solvers.md).
  *   - Cost: two products with A, and some 12 m passes over a vector.
- *   - Memory: 2 m vectors from the first solve on, in the context's memory (spmv_solver_info.bytes). Where it is short,
+ *   - Memory: 2 (m + 1) vectors from the first solve on, in the context's memory (spmv_solver_info.bytes). Where it is short,
  *     solves begin at the given x.
  *   - Several right-hand sides are solved one after the other, each for the next one.
  *   - After new values, A times the space is made again: m products. A' (spmv_solver_solve_operation) has a space of its

@@ -140,7 +140,7 @@ spmv_status block_gram(const struct eigen_vectors *v, struct eigen_block x, stru
         }
         sums = copy;
     } else {
-        RUN(v, &e, gram, 1 + size / 16);
+        RUN(v, &e, gram, size / 16);
         for (int64_t stripe = 1; stripe < eigen_stripes(&e); stripe++)
             for (int64_t k = 0; k < size; k++)
                 sums[k] += sums[stripe * size + k];
@@ -190,7 +190,7 @@ spmv_status block_combine(const struct eigen_vectors *v, struct eigen_block x, c
     expand(parts, x.columns, to.columns, c, width, v->expanded);
     e.c = v->expanded;
     if (!gpu) {
-        RUN(v, &e, combine, 1 + (int64_t)e.p * e.q / 16);
+        RUN(v, &e, combine, (int64_t)e.p * e.q / 16);
         return st;
     }
     TRY(spmv_upload(v->ctx, v->expanded, v->coefficients, (int64_t)e.p * e.q * (int64_t)sizeof(double)));
