@@ -126,7 +126,7 @@ enum { TILE_ROWS = 1024 };
 struct pass {
     const struct recycle *s;
     struct eigen_block block;
-    const void *r;
+    const void *r, *other;
     void *x;
     const double *c;
 };
@@ -141,24 +141,29 @@ static int64_t row_tiles(const struct recycle *s)
     {                                                                                                                  \
         const int k = p->block.columns;                                                                                \
         const int64_t stride = p->block.stride;                                                                        \
-        const T *const r = p->r, *const w = p->block.at;                                                               \
-        double sum[RECYCLE_MOST + 1] = {0};                                                                            \
-        for (int64_t i = begin; i < end; i++)                                                                          \
+        const T *const r = p->r, *const w = p->block.at, *const other = p->other;                                      \
+        double sum[RECYCLE_MOST + 1] = {0}, square = 0;                                                                \
+        for (int64_t i = begin; i < end; i++) {                                                                        \
             for (int j = 0; j < k; j++)                                                                                \
                 sum[j] += (double)r[i] * (double)w[i * stride + j];                                                    \
+            square += (double)r[i] * (double)other[i];                                                                 \
+        }                                                                                                              \
         memcpy(sums, sum, (size_t)k * sizeof *sums);                                                                   \
+        sums[k] = square;                                                                                              \
     }                                                                                                                  \
-    static void add_##NAME(const struct pass *p, int64_t begin, int64_t end)                                           \
+    static void add_##NAME(const struct pass *p, int64_t begin, int64_t end, double *square)                           \
     {                                                                                                                  \
         const int k = p->block.columns;                                                                                \
         const int64_t stride = p->block.stride;                                                                        \
         T *const x = p->x;                                                                                             \
         const T *const w = p->block.at;                                                                                \
+        *square = 0;                                                                                                   \
         for (int64_t i = begin; i < end; i++) {                                                                        \
             double sum = 0;                                                                                            \
             for (int j = 0; j < k; j++)                                                                                \
                 sum += (double)w[i * stride + j] * p->c[j];                                                            \
             x[i] = (T)((double)x[i] + sum);                                                                            \
+            *square += (double)x[i] * (double)x[i];                                                                    \
         }                                                                                                              \
     }
 LOOPS(double, f64)
@@ -169,7 +174,7 @@ static void gram_tile(void *state, int64_t tile)
 {
     const struct pass *const p = state;
     const int64_t begin = tile * TILE_ROWS, end = min_i64(p->s->n, begin + TILE_ROWS);
-    double *const sums = p->s->sums + tile * p->block.columns;
+    double *const sums = p->s->sums + tile * (p->block.columns + 1);
     if (p->s->part == SPMV_F64)
         gram_f64(p, begin, end, sums);
     else
@@ -181,31 +186,45 @@ static void add_tile(void *state, int64_t tile)
     const struct pass *const p = state;
     const int64_t begin = tile * TILE_ROWS, end = min_i64(p->s->n, begin + TILE_ROWS);
     if (p->s->part == SPMV_F64)
-        add_f64(p, begin, end);
+        add_f64(p, begin, end, p->s->sums + tile);
     else
-        add_f32(p, begin, end);
+        add_f32(p, begin, end, p->s->sums + tile);
 }
 
-/* c = vectors' r, of a block */
-static spmv_status multiply(const struct recycle *s, const struct eigen_vectors *v, struct eigen_block vectors, void *r,
-                            double *c)
+/* The sums of all tiles, k numbers each. */
+static void add_tiles(const struct recycle *s, int k, double *to)
 {
-    if (context_on_device(s->ctx))
-        return block_gram(v, alone(r), vectors, NULL, c, NULL);
-    struct pass p = {.s = s, .block = vectors, .r = r};
-    const int k = vectors.columns;
-    tiles_each_of(s->ctx, row_tiles(s), s->n * k, gram_tile, &p);
     for (int j = 0; j < k; j++)
-        c[j] = 0;
+        to[j] = 0;
     for (int64_t t = 0; t < row_tiles(s); t++)
         for (int j = 0; j < k; j++)
-            c[j] += s->sums[t * k + j];
-    return SPMV_OK;
+            to[j] += s->sums[t * k + j];
 }
 
-/* x = x + sign vectors c; t: a vector */
+/* c = vectors' r, of the first vectors, and *product = r'other. */
+static spmv_status multiply(const struct recycle *s, const struct eigen_vectors *v, void *vectors, void *r, void *other,
+                            double *c, double *product)
+{
+    spmv_status st = SPMV_OK;
+    const struct eigen_block block = part_of(s, vectors, 0, s->count);
+    double all[RECYCLE_MOST + 2];
+    if (context_on_device(s->ctx)) {
+        if (s->count > 0)
+            TRY(block_gram(v, alone(r), block, NULL, c, NULL));
+        return block_gram(v, alone(r), alone(other), NULL, product, NULL);
+    }
+    struct pass p = {.s = s, .block = block, .r = r, .other = other};
+    tiles_each_of(s->ctx, row_tiles(s), s->n * (s->count + 1), gram_tile, &p);
+    add_tiles(s, s->count + 1, all);
+    memcpy(c, all, (size_t)s->count * sizeof *c);
+    *product = all[s->count];
+done:
+    return st;
+}
+
+/* x = x + sign vectors c, and *square = x'x if that is not NULL; t: a vector */
 static spmv_status add_combination(const struct recycle *s, const struct eigen_vectors *v, void *vectors,
-                                   const double *c, double sign, void *t, void *x)
+                                   const double *c, double sign, void *t, void *x, double *square)
 {
     spmv_status st = SPMV_OK;
     double signed_c[RECYCLE_MOST + 1];
@@ -215,18 +234,16 @@ static spmv_status add_combination(const struct recycle *s, const struct eigen_v
     if (!context_on_device(s->ctx)) {
         struct pass p = {.s = s, .block = block, .x = x, .c = signed_c};
         tiles_each_of(s->ctx, row_tiles(s), s->n * s->count, add_tile, &p);
+        if (square != NULL)
+            add_tiles(s, 1, square);
         return st;
     }
     TRY(block_combine(v, block, signed_c, alone(t)));
     TRY(spmv_map_axpby(s->ctx, s->part, NULL, t, NULL, x, s->n));
+    if (square != NULL)
+        TRY(block_gram(v, alone(x), alone(x), NULL, square, NULL));
 done:
     return st;
-}
-
-/* *dot = x'y */
-static spmv_status dot(const struct recycle *s, const struct eigen_vectors *v, void *x, void *y, double *dot)
-{
-    return multiply(s, v, alone(x), y, dot);
 }
 
 /* ------------------------------------------------------------- new values */
@@ -321,15 +338,13 @@ static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spm
     TRY(copy(s, b, r));
     if (!from_zero)
         TRY(spmv_apply(plan, &minus, x, &one, r));
-    TRY(dot(s, v, r, r, &given));
-    TRY(multiply(s, v, part_of(s, energy ? s->basis : s->image, 0, s->count), r, s->c));
-    TRY(add_combination(s, v, s->image, s->c, -1, t, r));
-    TRY(dot(s, v, r, r, &start));
+    TRY(multiply(s, v, energy ? s->basis : s->image, r, r, s->c, &given));
+    TRY(add_combination(s, v, s->image, s->c, -1, t, r, &start));
     told->given = sqrt(given);
     told->start = told->given;
     if (!(start < given))
         goto done;
-    TRY(add_combination(s, v, s->basis, s->c, 1, t, s->begin));
+    TRY(add_combination(s, v, s->basis, s->c, 1, t, s->begin, NULL));
     TRY(copy(s, s->begin, x));
     s->projected = true;
     told->start = sqrt(start);
@@ -420,18 +435,30 @@ done:
 static spmv_status append(struct recycle *s, const struct eigen_vectors *v, void *w, void *q, void *t)
 {
     spmv_status st = SPMV_OK;
-    const int k = s->count, m = room_of(s), passes = k == 0 ? 0 : s->projected ? 1 : 2;
+    const int k = s->count, m = room_of(s),
+              passes = k == 0         ? 0
+                       : s->projected ? 1
+                                      : 2; /* where there was no start, twice */
     const double least = 1024 * real_limits_of(s->part).roundoff;
-    double h[RECYCLE_MOST + 1], before = 0, after = 0;
-    TRY(dot(s, v, s->energy ? w : q, q, &before));
+    double h[RECYCLE_MOST + 1], before = 0, size = 0, after = 0;
     for (int pass = 0; pass < passes; pass++) {
-        TRY(multiply(s, v, part_of(s, s->energy ? s->basis : s->image, 0, k), q, h));
-        TRY(add_combination(s, v, s->basis, h, -1, t, w));
-        TRY(add_combination(s, v, s->image, h, -1, t, q));
-        for (int j = 0; j < k; j++)
+        TRY(multiply(s, v, s->energy ? s->basis : s->image, q, s->energy ? w : q, h, &size));
+        before = pass == 0 ? size : before;
+        TRY(add_combination(s, v, s->basis, h, -1, t, w, NULL));
+        TRY(add_combination(s, v, s->image, h, -1, t, q, NULL));
+        after = size;
+        for (int j = 0; j < k; j++) {
             s->c[j] += h[j];
+            after -= h[j] * h[j];
+        }
     }
-    TRY(dot(s, v, s->energy ? w : q, q, &after));
+    if (!(after > 0.5 * size)) { /* there was no pass, or digits are lost */
+        s->count = 0;
+        st = multiply(s, v, s->basis, q, s->energy ? w : q, h, &after);
+        s->count = k;
+        TRY(st);
+        before = passes == 0 ? after : before;
+    }
     if (!(isfinite(before) && after > least * least * before))
         goto done;
     const double inverse = 1 / sqrt(after);
@@ -456,7 +483,7 @@ static spmv_status alloc_basis(struct recycle *s)
     if (s->basis == NULL)
         TRY(context_alloc(s->ctx, bytes, &s->basis));
     if (s->sums == NULL && !context_on_device(s->ctx))
-        TRY(host_alloc(s->ctx, max_i64(1, row_tiles(s)) * room_of(s) * (int64_t)sizeof *s->sums, "sums",
+        TRY(host_alloc(s->ctx, max_i64(1, row_tiles(s)) * (room_of(s) + 1) * (int64_t)sizeof *s->sums, "sums",
                        (void **)&s->sums));
     TRY(context_alloc(s->ctx, bytes, &s->image));
     s->bytes = 2 * bytes;
