@@ -48,6 +48,7 @@ struct recycle {
     void *begin;                /* its start */
     double c[RECYCLE_MOST + 1]; /* coefficients of the start */
     bool projected;             /* the start is from the space */
+    double gain;                /* by what the last start reduced the residual; infinite: not known */
     double *sums;               /* on a host: of tiles of rows */
 };
 
@@ -58,7 +59,8 @@ spmv_status recycle_create(spmv_context *ctx, spmv_type type, int64_t n, int mos
     const spmv_status st = host_alloc(ctx, sizeof *s, "a space of solutions", (void **)&s);
     if (st != SPMV_OK)
         return st;
-    *s = (struct recycle){.ctx = ctx, .type = type, .part = type_part(type), .n = n * type_parts(type), .most = most};
+    *s = (struct recycle){
+        .ctx = ctx, .type = type, .part = type_part(type), .n = n * type_parts(type), .most = most, .gain = INFINITY};
     *space = s;
     return st;
 }
@@ -320,6 +322,10 @@ done:
 
 /* ------------------------------------------------------------- the start */
 
+/* After new values the space is made again, with a product for each vector, if its last start reduced the residual by
+ * this factor, which is one of 13 parts of a way to 1e-8. Else the next solutions make a new one. */
+static const double WORTH = 4;
+
 static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spmv_plan *plan, bool energy,
                            bool from_zero, const void *b, void *x, struct recycle_told *told)
 {
@@ -331,6 +337,10 @@ static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spm
     real_set(s->part, &one, 0, 1);
     TRY(lend(s, &r));
     TRY(lend(s, &t));
+    if (s->stale && s->gain < WORTH) {
+        s->count = 0;
+        s->gain = INFINITY;
+    }
     if (s->stale || s->energy != energy)
         TRY(renew(s, v, plan, energy, r, t));
     if (s->count == 0)
@@ -342,6 +352,7 @@ static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spm
     TRY(add_combination(s, v, s->image, s->c, -1, t, r, &start));
     told->given = sqrt(given);
     told->start = told->given;
+    s->gain = start < given ? sqrt(given / start) : 1;
     if (!(start < given))
         goto done;
     TRY(add_combination(s, v, s->basis, s->c, 1, t, s->begin, NULL));
