@@ -7,11 +7,11 @@
  *     x + W c,   c = W'r: the smallest error in the energy norm,   or c = Q'r: the smallest residual.
  *
  * A start costs a product and three passes over the space. After the solve, e = x - (start) is what is new of the way,
- * and orthogonal to the space up to the tolerance of the solve, because the start was the best one. So one pass of
- * classical Gram-Schmidt removes what is left, with one more product; two passes where there was no start. Where the space
- * is full, the oldest way is left out first: R without its first column is a triangle again after one rotation of
- * neighbouring rows for each column; W and Q are multiplied by the same rotations. So the space is exactly that of the
- * last ways, and nothing is computed again.
+ * and nearly orthogonal to the space, because the start was the best one. So one pass of classical Gram-Schmidt makes it
+ * orthogonal, with one more product; two where there was no start. Where the space is full, the oldest way leaves it in
+ * the same combination: R without its first column is a triangle again after one rotation of neighbouring rows for each
+ * column, and W and Q are multiplied by these rotations. So the space is exactly that of the last ways, and nothing is
+ * computed again.
  *
  * After new values of A, W stays as it is and Q = A W is made again (a product for each vector); both are made
  * orthonormal by a Cholesky factor of W'Q or Q'Q, which is near I if the values changed little. If that has no Cholesky
@@ -401,15 +401,10 @@ done:
 
 /* ------------------------------------------------------------- the next solution */
 
-/* The basis without the oldest way. */
-static spmv_status drop_oldest(struct recycle *s, const struct eigen_vectors *v)
+/* R, of k columns, without its first one is a triangle again after rotations of its rows: q, k x k, is their product. */
+static void drop_oldest(struct recycle *s, int k, double *q)
 {
-    spmv_status st = SPMV_OK;
-    const int k = s->count, m = room_of(s);
-    double *z = NULL; /* k x (k - 1): the product of the rotations, transposed, without its last column */
-    double *q = NULL; /* the product, k x k */
-    TRY(host_alloc(s->ctx, 2 * (int64_t)k * k * (int64_t)sizeof *z, "rotations", (void **)&z));
-    q = z + k * k;
+    const int m = room_of(s);
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++)
             q[i * k + j] = i == j;
@@ -431,56 +426,66 @@ static spmv_status drop_oldest(struct recycle *s, const struct eigen_vectors *v)
         }
         s->r[(i + 1) * m + i] = 0;
     }
-    for (int i = 0; i < k; i++)
-        for (int j = 0; j + 1 < k; j++)
-            z[i * (k - 1) + j] = q[j * k + i];
-    TRY(block_combine(v, part_of(s, s->basis, 0, k), z, part_of(s, s->basis, 0, k - 1)));
-    TRY(block_combine(v, part_of(s, s->image, 0, k), z, part_of(s, s->image, 0, k - 1)));
-    s->count = k - 1;
+}
+
+/* The new way, which is c in the basis and e = w, whose part in the basis is h and whose other part has this norm,
+ * becomes the last column of R; the space takes e less that part, in place of the oldest way where it is full: one
+ * combination of the basis and e. */
+static spmv_status take(struct recycle *s, const struct eigen_vectors *v, void *w, void *q, const double *h,
+                        double norm)
+{
+    spmv_status st = SPMV_OK;
+    const int k = s->count, m = room_of(s), all = k + 1, first = k < s->most ? k : 0, kept = k < s->most ? 1 : k;
+    double *z = NULL; /* all x kept */
+    TRY(host_alloc(s->ctx, 2 * (int64_t)all * all * (int64_t)sizeof *z, "rotations", (void **)&z));
+    double *const rotations = z + all * all;
+    for (int j = 0; j < k; j++) {
+        s->r[j * m + k] = s->c[j];
+        s->r[k * m + j] = 0;
+    }
+    s->r[k * m + k] = norm;
+    if (k == s->most)
+        drop_oldest(s, all, rotations);
+    for (int i = 0; i < all; i++)
+        for (int j = 0; j < kept; j++) {
+            /* row i of (I, -h / norm; 0, 1 / norm), times column j of the rotations transposed */
+            const double *const g = rotations + j * all;
+            const double last = i < k ? -h[i] / norm : 1 / norm;
+            z[i * kept + j] = kept == 1 && first == k ? last : (i < k ? g[i] : 0) + last * g[k];
+        }
+    TRY(block_copy(v, alone(w), part_of(s, s->basis, k, 1)));
+    TRY(block_copy(v, alone(q), part_of(s, s->image, k, 1)));
+    TRY(block_combine(v, part_of(s, s->basis, 0, all), z, part_of(s, s->basis, first, kept)));
+    TRY(block_combine(v, part_of(s, s->image, 0, all), z, part_of(s, s->image, first, kept)));
+    s->count = first + kept;
 done:
     host_free(z);
     return st;
 }
 
-/* w and q = A w become orthogonal to the basis and are appended, unless nothing is left. t: a vector */
+/* Adds w, with q = A w, unless nothing of it is outside of the space. t: a vector */
 static spmv_status append(struct recycle *s, const struct eigen_vectors *v, void *w, void *q, void *t)
 {
+    enum { PASSES = 3 };
     spmv_status st = SPMV_OK;
-    const int k = s->count, m = room_of(s),
-              passes = k == 0         ? 0
-                       : s->projected ? 1
-                                      : 2; /* where there was no start, twice */
     const double least = 1024 * real_limits_of(s->part).roundoff;
     double h[RECYCLE_MOST + 1], before = 0, size = 0, after = 0;
-    for (int pass = 0; pass < passes; pass++) {
+    for (int pass = 0; pass < PASSES; pass++) {
         TRY(multiply(s, v, s->energy ? s->basis : s->image, q, s->energy ? w : q, h, &size));
         before = pass == 0 ? size : before;
-        TRY(add_combination(s, v, s->basis, h, -1, t, w, NULL));
-        TRY(add_combination(s, v, s->image, h, -1, t, q, NULL));
         after = size;
-        for (int j = 0; j < k; j++) {
+        for (int j = 0; j < s->count; j++) {
             s->c[j] += h[j];
             after -= h[j] * h[j];
         }
+        /* without a start the second pass is the one that counts; h is small then */
+        if ((pass > 0 || s->projected || s->count == 0) && (after > 0.5 * size || pass + 1 == PASSES))
+            break;
+        TRY(add_combination(s, v, s->basis, h, -1, t, w, NULL));
+        TRY(add_combination(s, v, s->image, h, -1, t, q, NULL));
     }
-    if (!(after > 0.5 * size)) { /* there was no pass, or digits are lost */
-        s->count = 0;
-        st = multiply(s, v, s->basis, q, s->energy ? w : q, h, &after);
-        s->count = k;
-        TRY(st);
-        before = passes == 0 ? after : before;
-    }
-    if (!(isfinite(before) && after > least * least * before))
-        goto done;
-    const double inverse = 1 / sqrt(after);
-    TRY(block_combine(v, alone(w), &inverse, part_of(s, s->basis, k, 1)));
-    TRY(block_combine(v, alone(q), &inverse, part_of(s, s->image, k, 1)));
-    for (int j = 0; j < k; j++) {
-        s->r[j * m + k] = s->c[j];
-        s->r[k * m + j] = 0;
-    }
-    s->r[k * m + k] = sqrt(after);
-    s->count++;
+    if (isfinite(before) && after > least * least * before)
+        TRY(take(s, v, w, q, h, sqrt(after)));
 done:
     return st;
 }
@@ -521,8 +526,6 @@ spmv_status recycle_add(struct recycle *s, spmv_plan *plan, const void *x, bool 
     TRY(spmv_map_axpby(s->ctx, s->part, NULL, x, NULL, t, s->n));
     TRY(spmv_apply(plan, NULL, t, NULL, q));
     TRY(append(s, &v, t, q, w));
-    if (s->count > s->most)
-        TRY(drop_oldest(s, &v));
 done:
     eigen_vectors_close(&v);
     context_take_back(s->ctx, t);
