@@ -43,13 +43,16 @@ void solver_drop_adjoint(spmv_solver *s)
 int64_t solver_adjoint_bytes(const spmv_solver *s)
 {
     const struct solver_adjoint *const c = s->adjoint;
+    spmv_preconditioner_info lent = {.bytes = 0}; /* a symmetric M is that of A */
     spmv_solver_info info;
     spmv_csr a;
     if (c == NULL || spmv_solver_describe(c->solver, &info, sizeof info) != SPMV_OK)
         return 0;
     spmv_matrix_view(c->matrix, &a);
     const int64_t values = a.val != NULL ? a.nnz * (int64_t)spmv_type_size(a.type) : 0;
-    return info.bytes + values + a.nnz * 4 + (a.rows + 1) * (a.row_ptr_bits / 8);
+    if (!c->chooses && c->precond == NULL)
+        spmv_preconditioner_describe(c->from, &lent, sizeof lent);
+    return info.bytes - lent.bytes + values + a.nnz * 4 + (a.rows + 1) * (a.row_ptr_bits / 8);
 }
 
 /* ------------------------------------------------------------- conjugate numbers */
