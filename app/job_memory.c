@@ -130,7 +130,9 @@ static int64_t of_solving(const struct work *w)
 {
     const int64_t kept = times(of_y(w), w->host ? 8 : 3);
     const int64_t narrow = w->o->inner ? times(w->entries, 4) : 0;
-    return plus(plus(plus(kept, narrow), plus(of_plan(w), of_product(w))), of_preconditioner(w));
+    const int64_t recycled =
+        w->host && w->o->recycle > 0 ? times(times(w->rows, w->value), 2 * (w->o->recycle + 1)) : 0;
+    return plus(plus(plus(plus(kept, narrow), recycled), plus(of_plan(w), of_product(w))), of_preconditioner(w));
 }
 
 /* Text is written in portions, one round of them at a time. */

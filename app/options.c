@@ -176,6 +176,9 @@ static const struct row rows[] = {
                  {IN_SVDS, "lanczos, dense (small matrices); auto: chosen from the matrix"}}},
     {"restart", .argument = "N", COUNT(restart, 1, 200), .commands = IN_SOLVE | IN_BENCH,
      .help = "gmres: iterations between restarts (default: 50)"},
+    {"recycle", .argument = "M", COUNT(recycle, 1, 64), .commands = IN_SOLVE,
+     .help = "several right-hand sides: in turn, each from a start in the span of the last M solutions (default: "
+             "together, or each from x0)"},
     {"precond", .also = "preconditioner", .argument = "NAME", TEXT(precond), .commands = IN_SOLVE | IN_BENCH | IN_EIGS,
      .standard = "auto",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "

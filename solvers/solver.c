@@ -39,6 +39,7 @@ static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o)
                          : OPTIONS_CHECK(ctx, "spmv_solver_create", {"vectors", o->vectors, 1, INFINITY},
                                          {"inner", o->inner, 0, 1}, {"restart", o->restart, 0, MOST_RESTART},
                                          {"null_block", o->null_block, 0, NULL_VECTORS_MOST},
+                                         {"recycle", o->recycle, 0, RECYCLE_MOST},
                                          {"null_vectors", o->null_vectors, o->null_space != NULL,
                                           o->null_space != NULL ? NULL_VECTORS_MOST : 0});
 }
@@ -85,6 +86,11 @@ static spmv_status check_plan(spmv_context *ctx, const spmv_csr *a, spmv_solver_
         return context_fail(ctx, SPMV_ERROR_SIZE,
                             "spmv_solver_create: the plan is for %d vectors, the option vectors is %d", info.vectors,
                             o->vectors);
+    if (o->recycle > 0 && info.vectors > 1)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_create: the option recycle solves right-hand sides one after the other: it "
+                            "needs a plan for one vector, not for %d",
+                            info.vectors);
     o->type = info.type;
     o->vectors = info.vectors;
     return st;
@@ -250,6 +256,7 @@ static spmv_status choose(spmv_solver *s, bool updates)
         TRY(solver_choose(s));
     else if (s->solver == &krylov_cg)
         TRY(solver_look_at_signs(s));
+    s->symmetric = s->solver->symmetric;
     s->used = s->solver;
     TRY(fit_plan(s, updates));
     TRY(solver_make_system(s, updates));
@@ -378,9 +385,9 @@ static void take_null_space(spmv_solver *s)
     p->near_null_type = SPMV_TYPE_DEFAULT;
 }
 
-/* updates: the values may be replaced later. */
+/* updates: the values may be replaced later. direct: as in solver_create_with. */
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options, bool updates,
-                          spmv_solver **solver)
+                          struct direct **direct, spmv_solver **solver)
 {
     const double begin = monotonic_seconds();
     spmv_status st = SPMV_OK;
@@ -402,12 +409,19 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     TRY(choose(s, s->plans_update));
     if (o.inner != 0)
         TRY(make_inner(s, s->plans_update));
+    if (direct != NULL) {
+        s->direct = *direct;
+        *direct = NULL;
+    }
     TRY(make_rest(s));
     if (!s->negates) /* the preconditioner may take all right-hand sides at once */
         TRY(fit_plan(s, s->plans_update));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
+    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
+    if (o.recycle > 0)
+        TRY(recycle_create(ctx, s->plan->type, s->a.rows, o.recycle, &s->space));
     s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
@@ -432,6 +446,7 @@ static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *
                                 : o->own_precond != NULL  ? "the option own_precond: take a preconditioner by its name"
                                 : o->plan != NULL         ? "the option plan: the matrix of the group has one"
                                 : o->on_iterate != NULL   ? "the option on_iterate: on_iteration tells the residual"
+                                : o->recycle > 0          ? "the option recycle"
                                 : has_null_space(o)       ? "null vectors: constants on connected parts are found"
                                                           : NULL;
     if (refused != NULL)
@@ -462,6 +477,7 @@ static spmv_status prepare_for_rank(spmv_solver *s, const spmv_solver_options *o
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
+    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
 done:
     return st;
 }
@@ -497,13 +513,20 @@ spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_
                                spmv_solver **solver)
 {
     const spmv_status st = context_need(ctx, "spmv_solver_create", "solver", solver);
-    return st != SPMV_OK ? st : create(ctx, a, options, true, solver);
+    return st != SPMV_OK ? st : create(ctx, a, options, true, NULL, solver);
+}
+
+spmv_status solver_create_with(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
+                               struct direct **direct, spmv_solver **solver)
+{
+    return create(ctx, a, options, false, direct, solver);
 }
 
 void spmv_solver_destroy(spmv_solver *s)
 {
     if (s == NULL || object_destroyed_later(&s->use))
         return;
+    solver_drop_adjoint(s);
     drop_precond(s);
     solver_scaled_destroy(s->scaled);
     drop_resorts(s);
@@ -519,6 +542,8 @@ void spmv_solver_destroy(spmv_solver *s)
     host_free(s->results);
     host_free(s->errors);
     host_free(s->null_parts);
+    host_free(s->told);
+    recycle_destroy(s->space);
     host_free(s);
 }
 
@@ -555,6 +580,8 @@ static void drop_dense(spmv_solver *s)
 /* What solves of the present values use besides the plan. keeps: the preconditioner, which takes new values. */
 static void drop_rest(spmv_solver *s, bool keeps)
 {
+    solver_drop_adjoint(s);
+    recycle_renew(s->space);
     solver_scaled_destroy(s->scaled);
     s->scaled = NULL;
     drop_resorts(s);
@@ -680,7 +707,9 @@ static const spmv_solver_result unsolved = {.size = sizeof unsolved,
                                             .error_estimate = -1,
                                             .backward_error = -1,
                                             .backward_row = -1,
-                                            .null_part = -1};
+                                            .null_part = -1,
+                                            .given_residual = -1,
+                                            .start_residual = -1};
 
 /* Writes the result of right-hand side v, if there is room. */
 static void give_result(spmv_solver_result *result, size_t size, int v, const spmv_solver_result *full)
@@ -713,6 +742,9 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.backward_row = s->errors[v].row;
         full.null_vectors = null_space_count(s->null_space);
         full.null_part = s->null_space != NULL ? s->null_parts[v] : -1;
+        full.recycled = s->told[v].vectors;
+        full.given_residual = s->told[v].given;
+        full.start_residual = s->told[v].start;
         full.solver = s->used->name;
         full.rung = r->rung;
         memcpy(full.precond, r->precond, sizeof full.precond);
@@ -731,10 +763,15 @@ static spmv_status give_failures(const spmv_solver *s, spmv_status st, spmv_solv
     return st;
 }
 
-/* spmv_solver_solve on a context that this thread holds. */
-static spmv_status solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
+/* spmv_solver_solve_operation on a context that this thread holds. */
+static spmv_status solve(spmv_solver *s, const char *call, spmv_operation operation, const void *b, void *x,
+                         spmv_solver_result *result, size_t size)
 {
-    spmv_status st = object_free_of_calls(s->ctx, &s->use, "spmv_solver_solve", "solver");
+    const spmv_solver *by = s;
+    spmv_status st = object_free_of_calls(s->ctx, &s->use, call, "solver");
+    if (st == SPMV_OK && operation != SPMV_OPERATION_N && operation != SPMV_OPERATION_T &&
+        operation != SPMV_OPERATION_H)
+        st = context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: no such operation (%d)", call, (int)operation);
     if (st == SPMV_OK && s->precond == NULL)
         st = context_fail(s->ctx, s->failed, "%s", s->sentence);
     if (st != SPMV_OK)
@@ -746,8 +783,11 @@ static spmv_status solve(spmv_solver *s, const void *b, void *x, spmv_solver_res
     plan_begin_use(plans[0]);
     plan_begin_use(plans[1]);
     precond_begin_use(precond);
-    st = solver_solve_held(s, b, x);
-    give_results(s, monotonic_seconds() - begin, result, size);
+    st = solver_solve_operation(s, operation, b, x, &by);
+    if (by == s && operation != SPMV_OPERATION_N && !s->symmetric) /* there is no other solver */
+        give_failures(s, st, result, size);
+    else
+        give_results(by, monotonic_seconds() - begin, result, size);
     precond_end_use(precond);
     plan_end_use(plans[1]);
     plan_end_use(plans[0]);
@@ -756,7 +796,8 @@ static spmv_status solve(spmv_solver *s, const void *b, void *x, spmv_solver_res
     return st;
 }
 
-spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
+static spmv_status hold_and_solve(spmv_solver *s, const char *call, spmv_operation operation, const void *b, void *x,
+                                  spmv_solver_result *result, size_t size)
 {
     bool outer = false;
     if (s == NULL) {
@@ -766,7 +807,18 @@ spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solve
     spmv_context *const ctx = s->ctx;
     const spmv_status st = context_hold(ctx, &outer);
     return st != SPMV_OK ? give_failures(s, st, result, size)
-                         : context_release(ctx, outer, solve(s, b, x, result, size));
+                         : context_release(ctx, outer, solve(s, call, operation, b, x, result, size));
+}
+
+spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
+{
+    return hold_and_solve(s, "spmv_solver_solve", SPMV_OPERATION_N, b, x, result, size);
+}
+
+spmv_status spmv_solver_solve_operation(spmv_solver *s, spmv_operation operation, const void *b, void *x,
+                                        spmv_solver_result *result, size_t size)
+{
+    return hold_and_solve(s, "spmv_solver_solve_operation", operation, b, x, result, size);
 }
 
 spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, size_t size)
@@ -797,7 +849,8 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
             full.bytes += precond.bytes;
     if (s->negative_val != NULL)
         full.bytes += s->a.nnz * (int64_t)spmv_type_size(s->a.type);
-    full.bytes += null_space_bytes(s->null_space) + solver_scaled_bytes(s->scaled);
+    full.bytes += null_space_bytes(s->null_space) + solver_scaled_bytes(s->scaled) + solver_adjoint_bytes(s) +
+                  recycle_bytes(s->space);
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }
@@ -825,7 +878,7 @@ spmv_status spmv_solve(spmv_context *ctx, const spmv_csr *a, const void *b, void
         borrowed.memory = a->memory == SPMV_MEMORY_HOST ? SPMV_MEMORY_CONTEXT : a->memory;
         a = &borrowed;
     }
-    spmv_status st = ctx == NULL ? SPMV_ERROR_ARGUMENT : create(ctx, a, options, false, &solver);
+    spmv_status st = ctx == NULL ? SPMV_ERROR_ARGUMENT : create(ctx, a, options, false, NULL, &solver);
     if (st != SPMV_OK) {
         give_failure(options, st, result, size);
         return st;

@@ -298,6 +298,7 @@ static spmv_status make(spmv_solver *s, spmv_type type, struct scaled_system *c)
     o.solver = s->free ? NULL : s->solver->name;
     o.precond_options = &precond;
     o.own_precond = NULL; /* it is of A */
+    o.recycle = 0;
     o.precond = s->options.own_precond != NULL ? NULL : o.precond;
     precond.plan = NULL;
     o.plan = NULL;

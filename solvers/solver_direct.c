@@ -38,6 +38,7 @@ static bool analyse(spmv_solver *s)
 
 static void forget(spmv_solver *s)
 {
+    solver_drop_adjoint(s); /* it may have the factors */
     direct_destroy(s->direct);
     s->direct = NULL;
 }

@@ -1,6 +1,6 @@
 /* The inside of a solver (solver.c): its solvers and their choice (solver_choose.c), the system
- * that is solved (solver_system.c), its preconditioner (solver_precond.c), a solve (solver_solve.c)
- * and the check of its result (solver_accuracy.c).
+ * that is solved (solver_system.c), its preconditioner (solver_precond.c), a solve (solver_solve.c),
+ * the check of its result (solver_accuracy.c), and the adjoint (solver_adjoint.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVER_INTERNAL_H
@@ -16,6 +16,7 @@
 #include "solvers/prepare/null_space.h"
 #include "solvers/solver_race.h"
 #include "solvers/solver_ranks.h"
+#include "solvers/solver_recycle.h"
 
 enum { SOLVER_RUNG = 32, SOLVER_SENTENCE = 160, SOLVER_RESORTS = 2 };
 
@@ -26,6 +27,7 @@ struct spmv_solver {
     char precond_name[PRECOND_NAME], rung[SOLVER_RUNG];
     const struct krylov_solver *solver; /* the first of a solve */
     bool free;                          /* the solver was chosen, and may change */
+    bool symmetric;                     /* A is taken as symmetric, of complex types Hermitian */
     char why[SOLVER_SENTENCE];          /* of the solver */
     spmv_csr a, narrow;                 /* in the context's memory; narrow: values in f32, for inner */
     /* what the solver owns of a and narrow */
@@ -67,11 +69,14 @@ struct spmv_solver {
     const struct krylov_solver *used;
     const spmv_preconditioner *used_precond;
     char why_used[SOLVER_SENTENCE];
-    spmv_cg_result *results;       /* one per right-hand side */
-    struct backward_error *errors; /* the same; row -1: not computed */
-    double *null_parts;            /* the same: norms of the parts of b along null vectors; -1: not computed */
-    struct scaled_system *scaled;  /* made when rows are too inaccurate; NULL: not made yet */
-    bool corrects;                 /* it is the solver of another one's scaled system */
+    spmv_cg_result *results;        /* one per right-hand side */
+    struct backward_error *errors;  /* the same; row -1: not computed */
+    double *null_parts;             /* the same: norms of the parts of b along null vectors; -1: not computed */
+    struct scaled_system *scaled;   /* made when rows are too inaccurate; NULL: not made yet */
+    bool corrects;                  /* it is the solver of another one's scaled system */
+    struct recycle *space;          /* of the option recycle; else NULL */
+    struct recycle_told *told;      /* the same as results: of the start */
+    struct solver_adjoint *adjoint; /* made by the first solve with the adjoint of an A that is not symmetric; NULL */
 };
 
 /* *solver = the solver of this name; NULL of "auto". */
@@ -232,5 +237,17 @@ spmv_status solver_follow(struct chain *c, spmv_status st);
 
 /* Solves for all right-hand sides; the context is held. Sets the results and what was used. */
 spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x);
+
+/* The same for op(A) x = b. *by: the solver that has the results. */
+spmv_status solver_solve_operation(spmv_solver *s, spmv_operation operation, const void *b, void *x,
+                                   const spmv_solver **by);
+
+/* Releases the solver of the adjoint: before the preconditioner that it borrows. Its memory. */
+void solver_drop_adjoint(spmv_solver *s);
+int64_t solver_adjoint_bytes(const spmv_solver *s);
+
+/* A solver of values that stay. *direct: factors of A, which become its own; NULL: none. */
+spmv_status solver_create_with(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
+                               struct direct **direct, spmv_solver **solver);
 
 #endif

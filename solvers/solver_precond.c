@@ -72,6 +72,7 @@ done:
 /* ------------------------------------------------------------- prepared preconditioners */
 
 struct prepared {
+    spmv_preconditioner *m;
     struct prepared_system *system;
     spmv_preconditioner *inner; /* of C */
     spmv_context *ctx;
@@ -86,6 +87,28 @@ static spmv_status prepared_apply(void *self, const void *r, void *z)
     TRY(spmv_preconditioner_apply(p->inner, p->c, p->y));
     TRY(prepared_system_solution(p->system, p->y, z));
 done:
+    return st;
+}
+
+static spmv_status prepared_apply_transposed(void *self, const void *r, void *z)
+{
+    spmv_status st = SPMV_OK;
+    struct prepared *const p = self;
+    TRY(prepared_system_rhs_transposed(p->system, r, p->y, p->c));
+    TRY(spmv_preconditioner_apply_transposed(p->inner, p->c, p->y));
+    TRY(prepared_system_solution_transposed(p->system, p->y, p->c, z));
+done:
+    return st;
+}
+
+static spmv_status prepared_transpose(void *self)
+{
+    struct prepared *const p = self;
+    const int64_t before = p->inner->bytes;
+    const spmv_status st = precond_transpose(p->inner);
+    p->m->bytes += p->inner->bytes - before;
+    if (st == SPMV_OK)
+        p->m->apply_transposed = prepared_apply_transposed;
     return st;
 }
 
@@ -118,9 +141,10 @@ static spmv_status make_prepared(spmv_context *ctx, const char *name, const spmv
     TRY(spmv_alloc(ctx, bytes, &p->c));
     TRY(spmv_alloc(ctx, bytes, &p->y));
     TRY(spmv_preconditioner_wrap(ctx, options->type, a->rows, &functions, p, made));
-    spmv_preconditioner *const m = *made;
+    spmv_preconditioner *const m = p->m = *made;
     const spmv_preconditioner *const inner = p->inner;
     m->bytes = inner->bytes + 2 * bytes;
+    m->transpose = prepared_transpose;
     m->seconds = inner->seconds;
     m->levels = inner->levels;
     m->fallen = inner->fallen;

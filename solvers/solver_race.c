@@ -329,6 +329,7 @@ static void write_verdict(spmv_solver *s, const struct runner *winner, const str
 static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
     spmv_preconditioner *const best = *winner->precond, *const other = *loser->precond;
+    solver_drop_adjoint(s);
     s->began = s->settled ? s->began : s->solver; /* a verdict may follow another one */
     s->won = winner->solver;
     s->precond = best;

@@ -314,6 +314,23 @@ static spmv_status try_components(struct chain *c, spmv_status st)
 
 /* ------------------------------------------------------------- the solve */
 
+/* From the start that the solutions before give, if that is wanted. */
+static spmv_status run_recycled(struct chain *c)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver *const s = c->s;
+    struct recycle_told *const told = &s->told[c->result - s->results];
+    if (s->space == NULL || s->solver == &krylov_direct || !is_sound(c))
+        return try_components(c, run_from_start(c));
+    TRY(recycle_start(s->space, c->plan, s->solver == &krylov_cg, c->zero_start, c->b, c->x, told));
+    c->zero_start = c->zero_start && told->vectors == 0;
+    const spmv_status ended = try_components(c, run_from_start(c));
+    st = recycle_add(s->space, c->plan, c->x, ended == SPMV_OK);
+    st = st != SPMV_OK ? st : ended;
+done:
+    return st;
+}
+
 /* One right-hand side, with the solvers that follow. begun: cg has ended with the status of the
  * result. */
 static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool begun, spmv_cg_result *result)
@@ -334,12 +351,11 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
     if (st == SPMV_OK && begun && s->solver == &krylov_cg) { /* else a race of another one has found a better solver */
         s->used = &krylov_cg;
         s->used_precond = s->precond;
-        st = solver_follow(&c, result->status);
+        st = try_components(&c, solver_follow(&c, result->status));
     } else if (st == SPMV_OK) {
         result->iterations = result->restarts = 0;
-        st = run_from_start(&c);
+        st = run_recycled(&c);
     }
-    st = try_components(&c, st);
     result->status = st;
     if (st == SPMV_OK && result->norm_b == 0 && solver_rows(s) > 0 && !c.from_zero && s->options.vectors == 1 &&
         !s->corrects)
@@ -626,6 +642,7 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
         s->results[v] = not_begun;
         s->errors[v] = (struct backward_error){0, -1, 0};
         s->null_parts[v] = -1;
+        s->told[v] = (struct recycle_told){0, -1, -1};
         name_precond(&s->results[v], s->precond);
     }
     return solver_check_rows(s, b, x, solve_signed(s, b, x));

@@ -26,6 +26,8 @@ static bool one_by_one(const spmv_solver *s)
 {
     enum { FEW_ENTRIES = 8, FEW_ON_DEVICE = 16 };
     const int few = context_on_device(s->ctx) ? FEW_ON_DEVICE : FEW_ENTRIES;
+    if (s->options.recycle > 0) /* each one for the next */
+        return true;
     return s->options.plan == NULL && choice_is_auto(s->options.rung) && s->options.inner == 0 && !takes_columns(s) &&
            s->a.nnz < few * s->a.rows;
 }

@@ -108,6 +108,7 @@ static spmv_solver_options solver_options(const struct job *job, struct attempt 
     options.precond = a->name;
     options.vectors = job->columns;
     options.restart = o->restart;
+    options.recycle = o->recycle;
     options.null_space = job->null_space;
     options.null_vectors = job->null_vectors;
     options.null_block = job->null_block;
@@ -132,7 +133,8 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
         options.on_iteration = place_writes(job->place) && a->watch.recording ? attempt_on_iteration : NULL;
         st = spmv_group_solver_create(job->place->matrix, &options, &a->together);
     } else {
-        options.plan = job->p.plan;
+        /* recycling solves one after the other, with a plan for one vector */
+        options.plan = job->o->recycle > 0 && job->columns > 1 ? NULL : job->p.plan;
         options.inner = job->o->inner;
         /* every entry was compared */
         options.symmetry_check = job_is_symmetric(job) ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;

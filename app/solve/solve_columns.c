@@ -77,6 +77,27 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
+/* How many right-hand sides began in the space of the solutions before, and what that gained. */
+static void remark_recycled(const struct attempt *a)
+{
+    int told = 0, begun = 0;
+    double sum = 0;
+    for (int v = 0; v < a->columns; v++) {
+        const spmv_solver_result *const r = &a->each[v];
+        told += r->given_residual >= 0;
+        if (r->recycled == 0 || !(r->start_residual > 0))
+            continue;
+        begun++;
+        sum += log10(r->given_residual / r->start_residual);
+    }
+    if (told > 0)
+        remark(LEVEL_NORMAL, "recycling: %d of %d right-hand sides began in the span of solutions before%s", begun,
+               a->columns, begun > 0 ? "" : ", so it gained nothing");
+    if (begun > 0)
+        remark(LEVEL_NORMAL, "recycling: their starts reduced the residual by a factor of %.2g (geometric mean)",
+               pow(10, sum / begun));
+}
+
 void remark_columns(const struct attempt *a)
 {
     struct placed *placed = NULL;
@@ -101,6 +122,7 @@ void remark_columns(const struct attempt *a)
         remark_row("  %8d %10lld %12.6g %12.3g %12.3g %12.3g%s  %s", placed[i].number + 1, (long long)r->iterations,
                    r->norm_b, r->tolerance, r->true_residual, r->recurrence_residual, error, status_word(r->status));
     }
+    remark_recycled(a);
     if (lines < a->columns)
         remark(LEVEL_NORMAL, "the other %d are not worse; -v lists all", a->columns - lines);
     free(placed);
@@ -119,6 +141,11 @@ json_t *json_columns(const struct attempt *a)
             json_put(one, "largest_error", json_number(a->error[v]));
         json_put(one, "estimated_error_energy_norm", json_estimate(r));
         json_backward(one, r);
+        if (r->given_residual >= 0) {
+            json_put(one, "recycled", json_integer((json_int_t)r->recycled));
+            json_put(one, "given_residual", json_number(r->given_residual));
+            json_put(one, "start_residual", json_number(r->start_residual));
+        }
         if (json_array_append_new(all, one) != 0) {
             json_decref(all);
             return NULL;

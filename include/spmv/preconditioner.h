@@ -36,6 +36,10 @@ typedef struct spmv_preconditioner_class {
     spmv_status (*apply)(void *self, const void *r, void *z);
 
     void (*destroy)(void *self); /* releases self; NULL: nothing to release */
+
+    /* z = M^-T r, as apply, for solves with the transpose of A; the same function if M is symmetric. Default NULL:
+     * such solves are not supported, unless A is symmetric. */
+    spmv_status (*apply_transposed)(void *self, const void *r, void *z);
 } spmv_preconditioner_class;
 
 typedef struct spmv_preconditioner_options {
@@ -301,6 +305,21 @@ SPMV_API void spmv_preconditioner_destroy(spmv_preconditioner *preconditioner);
  * one), and any status of the application's own function.
  * Determinism: the built-in ones give the same bits every run and for any number of threads. */
 SPMV_API spmv_status spmv_preconditioner_apply(const spmv_preconditioner *preconditioner, const void *r, void *z);
+
+/* z = M^-T r: the transpose of what spmv_preconditioner_apply computes, as far as rounding allows. That is z = M^-1 r for
+ * a symmetric M: all but "ilu0" and "ilut", and with options.general "block-jacobi", "isai", and "amg" of a matrix that
+ * is not symmetric. For these the first call makes and keeps transposed copies: of the factors; of the blocks; for "amg"
+ * of the matrices, R and P, whose cycle runs in reverse order. It allocates and may wait; later calls are queued, and
+ * neither allocate nor wait.
+ *
+ *   r, z  as for spmv_preconditioner_apply
+ *
+ * Aliasing, determinism: as for spmv_preconditioner_apply.
+ * Errors: the same; SPMV_ERROR_UNSUPPORTED (an own preconditioner without apply_transposed), SPMV_ERROR_MEMORY.
+ * Source: Saad 2003, section 7.1 (solves with A' in a Krylov method); W. Hackbusch, "Multi-grid methods and
+ * applications", 1985 (the transposed cycle). */
+SPMV_API spmv_status spmv_preconditioner_apply_transposed(const spmv_preconditioner *preconditioner, const void *r,
+                                                          void *z);
 
 /* The description of a preconditioner. Strings are valid until it is destroyed. */
 typedef struct spmv_preconditioner_info {

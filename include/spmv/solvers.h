@@ -290,6 +290,12 @@ typedef struct spmv_solver_options {
     /* In place of null_space: the null vectors are constant on each of null_block unknowns of a node
      * and 0 on the others; 1: the vector of ones. It divides the rows. Default 0: none. */
     int null_block;
+
+    /* For right-hand sides that follow each other, such as time steps: up to so many of the last solutions, less their
+     * given start, span a space in which the solver looks for a better start before it iterates. See "Recycling" at
+     * spmv_solver_solve. 8 is a good number. 0 to 64; default 0: none. With direct it has no effect; in a group it is not
+     * supported. */
+    int recycle;
 } spmv_solver_options;
 
 /* The names of the solvers; NULL after the last. Static storage. docs/solvers.md says when to take
@@ -401,6 +407,11 @@ typedef struct spmv_solver_result {
 
     int64_t null_vectors; /* known null vectors of A: given and found; 0: none */
     double null_part;     /* the norm of the part of b along them; negative: not computed */
+
+    /* with the option recycle: vectors that made the start, 0: the given one; and the norm of b - A x for the given x and
+     * for the start, negative: not computed */
+    int64_t recycled;
+    double given_residual, start_residual;
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
@@ -455,18 +466,58 @@ typedef struct spmv_solver_result {
  * J. Numer. Anal. 12, 1975; S.-C. T. Choi, C. C. Paige, M. A. Saunders, SIAM J. Sci. Comput. 33,
  * 2011).
  *
+ * Recycling. With the option recycle = m, the solver keeps the ways d = x - (given start) of the last m solves that
+ * succeeded. The next solve begins at x + d, where d is in their span: with cg the one with the smallest error in the
+ * energy norm, else the one with the smallest residual. A start whose residual is not smaller than that of the given x
+ * is not taken. Tolerance, statuses and the true residual are those of any other solve, so x is as good as without;
+ * given_residual and start_residual tell what it gained. It pays where solutions move smoothly (docs/solvers.md).
+ *   - Cost: two products with A, and some 12 m passes over a vector.
+ *   - Memory: 2 (m + 1) vectors from the first solve on, in the context's memory (spmv_solver_info.bytes). Where it is short,
+ *     solves begin at the given x.
+ *   - Several right-hand sides are solved one after the other, each for the next one.
+ *   - After new values, A times the space is made again, with m products; the space is dropped instead if its last start
+ *     did not reduce the residual by a factor of 4. A' (spmv_solver_solve_operation) has a space of its
+ *     own, unless A is symmetric.
+ *   - Coefficients are real, also for complex types.
+ * Source: P. F. Fischer, Comput. Methods Appl. Mech. Eng. 163, 1998; T. F. Chan, W. L. Wan, SIAM J. Sci. Comput. 18,
+ * 1997.
+ *
  * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab: the solver cannot continue; the
  * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no
  * x reaches; also direct with a matrix that is singular to rounding); SPMV_ERROR_BUSY (a solve with
  * this solver has not ended: the call is in its callback; x is unchanged); the status of
  * spmv_solver_update_values if that has failed.
- * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
+ * Determinism: with the same start (and, with recycle, the same solves before) the same bits every time and, on omp, for
+ * any number of threads.
  * Under "auto", a first solve may find the better preconditioner, with which later ones begin: they
  * have other bits than the first, and the same bits as each other. With the preconditioner "none"
  * the bits are those of spmv_cg with a plan for the same matrix and the same options. Several right-hand sides that
  * are solved one after the other have the bits of solves alone. */
 SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
                                        size_t size);
+
+/* Solves op(A) x = b: A x = b (SPMV_OPERATION_N), A' x = b (T) or A^H x = b (H), with the preconditioner or the factors
+ * of A. Everything that spmv_solver_solve says holds, for op(A). No preconditioner is made a second time:
+ *   - A symmetric (real) or Hermitian (H), as the solvers cg and minres need it: as spmv_solver_solve. So is T of a
+ *     Hermitian A, with the conjugates of b and x.
+ *   - Otherwise the first call makes A^H and a plan for it (16 bytes a nonzero in f64), and the transposed application
+ *     of the preconditioner (spmv_preconditioner_apply_transposed). The solver is that of the last solve, or the one
+ *     that would begin. direct solves with the same factors, transposed.
+ *   - If the solver and the preconditioner are both "auto", and this does not converge: a solver that chooses a
+ *     preconditioner for A^H goes on from the x reached, counts on, and stays until new values. why_solver says so.
+ *   - Null vectors of the options are used if A is symmetric only.
+ * The results have the solver and the preconditioner that were used; setup_seconds is then the time to make A^H and what
+ * it needs. New values (spmv_solver_update_values) release these.
+ *
+ *   operation     a spmv_operation
+ *   b, x, result  as for spmv_solver_solve
+ *
+ * Errors: those of spmv_solver_solve; SPMV_ERROR_ARGUMENT (no such operation); SPMV_ERROR_UNSUPPORTED (A is not
+ * symmetric, and own_precond has no apply_transposed; on_iterate with T of a complex A); those of
+ * spmv_matrix_transpose and spmv_plan_create.
+ * Determinism: as for spmv_solver_solve. */
+SPMV_API spmv_status spmv_solver_solve_operation(spmv_solver *solver, spmv_operation operation, const void *b, void *x,
+                                                 spmv_solver_result *result, size_t size);
 
 /* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values; on
  * cuda the first call makes another plan, one that takes values, and releases the old one after it.

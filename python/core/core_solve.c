@@ -36,18 +36,28 @@ struct own_precond {
     context *c; /* outlives the preconditioner */
 };
 
-static spmv_status own_apply(void *self, const void *r, void *z)
+/* Calls apply(r, z, transposed). */
+static spmv_status own_call(const struct own_precond *own, const void *r, void *z, bool transposed)
 {
-    const struct own_precond *own = self;
     const PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *answer = NULL;
     if (PyErr_Occurred() == NULL)
-        answer =
-            PyObject_CallFunction(own->apply, "KK", (unsigned long long)(uintptr_t)r, (unsigned long long)(uintptr_t)z);
+        answer = PyObject_CallFunction(own->apply, "KKO", (unsigned long long)(uintptr_t)r,
+                                       (unsigned long long)(uintptr_t)z, transposed ? Py_True : Py_False);
     const bool failed = answer == NULL;
     Py_XDECREF(answer);
     PyGILState_Release(gil);
     return failed ? SPMV_CANCELLED : SPMV_OK;
+}
+
+static spmv_status own_apply(void *self, const void *r, void *z)
+{
+    return own_call(self, r, z, false);
+}
+
+static spmv_status own_apply_transposed(void *self, const void *r, void *z)
+{
+    return own_call(self, r, z, true);
 }
 
 /* The object of the preconditioner keeps the callable alive. */
@@ -72,8 +82,11 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
     if (own == NULL)
         return PyErr_NoMemory();
     *own = (struct own_precond){function, c};
-    const spmv_preconditioner_class functions = {
-        .size = sizeof functions, .name = name, .apply = own_apply, .destroy = own_destroy};
+    const spmv_preconditioner_class functions = {.size = sizeof functions,
+                                                 .name = name,
+                                                 .apply = own_apply,
+                                                 .destroy = own_destroy,
+                                                 .apply_transposed = own_apply_transposed};
     if (!context_begin(c, false, &state)) {
         free(own);
         return NULL;
@@ -90,14 +103,15 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
 static PyObject *result_of(const char *rung, const char *why, const char *precond, const char *why_precond,
                            const spmv_solver_result *r)
 {
-    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L,s:L,s:d}", "status",
-                         spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts",
+    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L,s:L,s:d,s:L,s:d,s:d}",
+                         "status", spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts",
                          (long long)r->restarts, "norm_b", r->norm_b, "tolerance", r->tolerance, "recurrence_residual",
                          r->recurrence_residual, "true_residual", r->true_residual, "solver", r->solver, "rung", rung,
                          "why_rung", why, "preconditioner", precond, "why_preconditioner", why_precond, "setup_seconds",
                          r->setup_seconds, "solve_seconds", r->solve_seconds, "backward_error", r->backward_error,
                          "backward_row", (long long)r->backward_row, "null_vectors", (long long)r->null_vectors,
-                         "null_part", r->null_part);
+                         "null_part", r->null_part, "recycled", (long long)r->recycled, "given_residual",
+                         r->given_residual, "start_residual", r->start_residual);
 }
 
 /* Ends a solve. Returns (status, text, results), or NULL with an exception if nothing was solved. */
@@ -141,11 +155,11 @@ int to_settings(PyObject *from, void *to)
     unsigned long long near_null, coordinates, null_space;
     spmv_solver_options_init(o, sizeof *o);
     spmv_preconditioner_options_init(p, sizeof *p);
-    if (!PyArg_ParseTuple(from, "zzziiiddLii(iiiddddddzi)KiKLiKii", &o->solver, &o->precond, &o->rung, &type,
+    if (!PyArg_ParseTuple(from, "zzziiiddLiii(iiiddddddzi)KiKLiKii", &o->solver, &o->precond, &o->rung, &type,
                           &o->vectors, &o->inner, &o->rtol, &o->atol, &max_iterations, &o->restart, &o->symmetry_check,
-                          &p->block, &p->degree, &p->steps, &p->shift, &p->strength, &p->fill, &p->drop, &p->lowest,
-                          &p->highest, &p->smoother, &p->update_values, &near_null, &p->near_nulls, &coordinates,
-                          &nodes, &p->dimensions, &null_space, &o->null_vectors, &o->null_block))
+                          &o->recycle, &p->block, &p->degree, &p->steps, &p->shift, &p->strength, &p->fill, &p->drop,
+                          &p->lowest, &p->highest, &p->smoother, &p->update_values, &near_null, &p->near_nulls,
+                          &coordinates, &nodes, &p->dimensions, &null_space, &o->null_vectors, &o->null_block))
         return 0;
     p->near_null = address(near_null);
     p->coordinates = address(coordinates);
@@ -197,11 +211,11 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
 {
     object *s = NULL;
     unsigned long long b, x;
-    int vectors;
+    int vectors, operation;
     PyObject *iterate = NULL, *residual = NULL;
     call_state state;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&KKiOO", to_solver, &s, &b, &x, &vectors, &iterate, &residual))
+    if (!PyArg_ParseTuple(arguments, "O&iKKiOO", to_solver, &s, &operation, &b, &x, &vectors, &iterate, &residual))
         return NULL;
     context *c = s->context;
     spmv_solver_result *results = PyMem_Calloc((size_t)vectors, sizeof *results);
@@ -214,7 +228,8 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
         spmv_status st =
             spmv_solver_set_callbacks(s->made, watch_iteration, watch.on_iterate != NULL ? on_iterate : NULL, &watch);
         if (st == SPMV_OK) {
-            st = spmv_solver_solve(s->made, address(b), address(x), results, sizeof *results);
+            st = spmv_solver_solve_operation(s->made, (spmv_operation)operation, address(b), address(x), results,
+                                             sizeof *results);
             spmv_solver_set_callbacks(s->made, NULL, NULL, NULL);
         }
         PyEval_RestoreThread(state);
@@ -259,7 +274,9 @@ static PyObject *cg_row(const void *results, int v)
                                   .solver = "cg",
                                   .backward_error = -1,
                                   .backward_row = -1,
-                                  .null_part = -1};
+                                  .null_part = -1,
+                                  .given_residual = -1,
+                                  .start_residual = -1};
     return result_of(from->rung, from->why, from->precond, "the caller's", &r);
 }
 

@@ -616,11 +616,85 @@ def test_after_failed_new_values_every_solve_fails():
     for call in (lambda xk: pytest.fail("a solve of the matrix before"), None):
         result = solver.solve(np.ones(100), callback=call)
         assert not result.converged and "diagonal" in result.message
-    for use in (lambda: solver.solve(np.ones(100) + 1j), lambda: solver.H @ np.ones(100)):
-        with pytest.raises(ValueError, match="diagonal"):
-            use()
+    with pytest.raises(ValueError, match="diagonal"):
+        solver.solve(np.ones(100) + 1j)
+    with pytest.raises(RuntimeError, match="diagonal"):  # as solver @ b
+        solver.H @ np.ones(100)
     solver.update_values(A.data)
     assert solver.solve(np.ones(100)).converged and solver.solve(np.ones(100) + 1j).converged
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("preconditioner", ["ilut", "jacobi", "isai", "auto"])
+def test_transposed_solves(dtype, preconditioner):
+    A = spmv.generate("convdiff2d:22,10").astype(dtype)
+    if dtype is complex:
+        A.data *= 1 + 0.2j * np.cos(np.arange(A.nnz))
+    solver = spmv.Solver(A, preconditioner, rtol=1e-10)
+    b = vector(484, dtype)
+    for trans, B in (("N", A), ("T", A.T), ("H", A.conj().T)):
+        result = solver.solve(b, trans=trans)
+        assert result.converged and np.linalg.norm(b - B @ result.x) <= 2e-10 * np.linalg.norm(b)
+        many = solver.solve(np.column_stack([b, 2 * b, b]), np.ones((484, 3), dtype), trans=trans).x
+        np.testing.assert_allclose(many[:, 1], 2 * result.x, rtol=0, atol=1e-7 * abs(result.x).max())
+    if preconditioner == "ilut":
+        assert result.why_preconditioner == "that of A, applied transposed"
+    np.testing.assert_array_equal(solver.H @ b, solver.solve(b, trans="H").x)
+    with pytest.raises(ValueError, match="trans is 'X'"):
+        solver.solve(b, trans="X")
+    if dtype is complex:
+        with pytest.raises(NotImplementedError, match="on_iterate"):
+            solver.solve(b, trans="T", callback=lambda xk: None)
+
+
+def test_transposed_solves_with_an_own_preconditioner():
+    A = spmv.generate("convdiff2d:15,10")
+    M = sp.csr_array(np.linalg.inv(sp.tril(A).toarray()))
+    b = vector(225)
+    calls = []
+
+    class Operator:
+        def __matmul__(self, r):
+            return M @ r
+
+        @property
+        def H(self):
+            calls.append("H")
+            return M.T
+
+    for own in (M, Operator(), spmv.Solver(A, "none", "gmres", maxiter=5), spmv.Plan(M)):
+        result = spmv.Solver(A, own, "gmres").solve(b, trans="T")
+        assert result.converged and np.linalg.norm(b - A.T @ result.x) <= 1.01e-8 * np.linalg.norm(b)
+    assert calls
+    with pytest.raises(NotImplementedError, match="the transpose of A needs that of the preconditioner"):
+        spmv.Solver(A, lambda r: M @ r, "gmres").solve(b, trans="T")
+    S = spmv.generate("poisson2d:15")  # A is symmetric: M serves both
+    assert spmv.Solver(S, lambda r: r / 4, "cg").solve(b, trans="T").converged
+
+
+def test_recycling():
+    A = spmv.generate("poisson2d:40")
+    i, j = np.divmod(np.arange(1600), 40)
+    sums = {}
+    for recycle in (0, 6):
+        solver, x, iterations = spmv.Solver(A, "jacobi", "cg", recycle=recycle), np.zeros(1600), []
+        for k in range(12):
+            b = np.exp(-0.02 * ((i - 20 - 10 * np.cos(0.02 * k)) ** 2 + (j - 20 - 10 * np.sin(0.02 * k)) ** 2))
+            result = solver.solve(b, x)
+            x = result.x
+            assert result.converged and np.linalg.norm(b - A @ x) <= 1.01 * result.tolerance
+            iterations.append(result.iterations)
+        sums[recycle] = sum(iterations[1:])
+        if recycle:
+            assert result.recycled == recycle and result.start_residual < 1e-3 * result.given_residual
+        else:
+            assert result.recycled == 0 and result.given_residual < 0
+    assert sums[6] < 0.5 * sums[0]
+    columns = np.column_stack([b * (1 + 0.1 * k) for k in range(4)])
+    result = spmv.Solver(A, "jacobi", "cg", recycle=2, vectors=4).solve(columns)
+    assert result.converged and [c["recycled"] for c in result.columns] == [0, 1, 1, 1]
+    with pytest.raises(ValueError, match="recycle"):
+        spmv.Solver(A, recycle=65)
 
 
 def test_backward_error():

@@ -125,6 +125,8 @@ spmv_status amg_cycle(const struct amg *amg, int k, void *x)
     if (k + 1 == amg->levels)
         return amg->plan_coarsest != NULL ? spmv_apply(amg->plan_coarsest, NULL, l->residual, NULL, x)
                                           : amg_smooth(amg, l, x, true, &changed);
+    if (amg->reversed)
+        return amg_cycle_reversed(amg, k, x);
     const union real longer = real_scalar(amg->type, amg->classical ? 1 : LONGER);
     TRY(amg_smooth(amg, l, x, true, &changed));
     TRY(amg_subtract(amg, l, changed));

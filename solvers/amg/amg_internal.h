@@ -166,6 +166,8 @@ struct amg {
     bool broken;                 /* new values were refused */
     void *largest, *scratch;     /* max |r_i|, and scratch memory for it */
     struct amg_several *several; /* the same hierarchy for several vectors (amg_columns.c); NULL: not made */
+    struct amg_turned *turned;   /* the same hierarchy for M^-T (amg_transposed.c); NULL: not made */
+    bool reversed;               /* it is `turned` of another one */
 };
 
 /* ------------------------------------------------------------------- the steps */
@@ -436,6 +438,13 @@ spmv_status amg_cycle(const struct amg *amg, int level, void *x);
 /* y = alpha plan x, z = z + y. alpha: NULL: 1. rows: of y. */
 spmv_status amg_multiply_adding(const struct amg *amg, spmv_plan *plan, const void *alpha, const void *x, void *y,
                                 void *z, int64_t rows);
+
+/* M^-T of a matrix that is not symmetric (amg_transposed.c): makes what it needs; z = M^-T r; the cycle of a level other
+ * than the last one; releases what was made, before new values. */
+spmv_status amg_make_transposed(void *amg);
+spmv_status amg_apply_transposed(void *amg, const void *r, void *z);
+spmv_status amg_cycle_reversed(const struct amg *amg, int level, void *x);
+void amg_drop_transposed(struct amg *amg);
 
 /* The same for several vectors at once (amg_columns.c). drop: releases their plans, before new values. */
 extern const struct precond_columns_class amg_columns;

@@ -218,6 +218,7 @@ done:
 void amg_clear(struct amg *amg)
 {
     amg_drop_columns(amg);
+    amg_drop_transposed(amg);
     for (int k = 0; k < AMG_LEVELS; k++) {
         struct amg_level *l = &amg->level[k];
         spmv_plan_destroy(l->plan_smoother); /* it may use the other one */

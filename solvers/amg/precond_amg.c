@@ -186,6 +186,14 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
     return SPMV_OK;
 }
 
+/* M is symmetric if A is. */
+static void set_transpose(struct amg *amg)
+{
+    spmv_preconditioner *const m = amg->m;
+    m->transpose = amg->general ? amg_make_transposed : NULL;
+    m->apply_transposed = amg->general ? NULL : m->apply;
+}
+
 /* Computes the hierarchy for new values. If that fails, the preconditioner keeps failing. */
 static spmv_status renew(void *self, const void *values)
 {
@@ -193,6 +201,7 @@ static spmv_status renew(void *self, const void *values)
     struct amg *amg = self;
     amg->broken = true;
     amg_drop_columns(amg);
+    amg_drop_transposed(amg);
     amg->given.val = values;
     if (amg->levels > 0)
         TRY(build_wider(amg, amg_renew(amg)));
@@ -200,6 +209,7 @@ static spmv_status renew(void *self, const void *values)
         TRY(build(amg));
     TRY(prepare_narrowing(amg));
     describe(amg);
+    set_transpose(amg);
     amg->broken = false;
 done:
     return st;
@@ -258,6 +268,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     m->columns = m->together ? NULL : &amg_columns;
     m->destroy = destroy;
     m->renew = amg->updates ? renew : NULL;
+    set_transpose(amg);
 done:
     amg_release(&modes);
     spmv_matrix_destroy(matrix);

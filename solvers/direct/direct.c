@@ -37,8 +37,10 @@ struct direct {
     int64_t *col_ptr, *row;
     int64_t *place; /* entry k of A is added to number place[k] of val */
     double *val;
-    double *x;   /* n numbers: b, then the solution */
-    void *stage; /* on cuda: a vector in its own type */
+    bool adjoint;                /* solves for the conjugate transpose, with the factors of `lender` */
+    const struct direct *lender; /* of state and the figures; NULL: own ones */
+    double *x;                   /* n numbers: b, then the solution */
+    void *stage;                 /* on cuda: a vector in its own type */
     /* of several ranks, each of which has all factors; else NULL */
     const struct plan_ranks *ranks;
     double *own;     /* the numbers of own rows */
@@ -476,7 +478,7 @@ spmv_status direct_update(struct direct *d, const spmv_csr *a)
     spmv_status st = SPMV_OK;
     struct csr_copies copies = {0};
     spmv_csr host;
-    if (d->n == 0)
+    if (d->n == 0 || d->lender != NULL)
         return SPMV_OK;
     TRY(csr_to_host(d->ctx, a, false, &host, &copies));
     TRY(take_values(d, host.val));
@@ -491,9 +493,42 @@ void direct_destroy(struct direct *d)
 {
     if (d == NULL)
         return;
-    close_module(d);
+    if (d->lender == NULL)
+        close_module(d);
     host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage, d->own, d->offset);
     host_free(d);
+}
+
+spmv_status direct_create_adjoint(const struct direct *of, struct direct **direct)
+{
+    spmv_status st = SPMV_OK;
+    struct direct *d = NULL;
+    TRY(host_alloc(of->ctx, sizeof *d, "a direct solver", (void **)&d));
+    *d = (struct direct){.ctx = of->ctx,
+                         .module = of->module,
+                         .state = of->state,
+                         .type = of->type,
+                         .n = of->n,
+                         .nnz = of->nnz,
+                         .parts = of->parts,
+                         .adjoint = !of->adjoint,
+                         .lender = of,
+                         .rows = of->rows,
+                         .figures = of->figures,
+                         .bytes = sizeof *d};
+    d->figures.bytes = 0;
+    memcpy(d->sentence, of->sentence, sizeof d->sentence);
+    memcpy(d->brief, of->brief, sizeof d->brief);
+    TRY(get(d, d->n * 8 * d->parts, "a vector", (void **)&d->x));
+    if (context_on_device(d->ctx))
+        TRY(get(d, d->n * 8 * d->parts, "a vector", &d->stage));
+done:
+    if (st != SPMV_OK) {
+        direct_destroy(d);
+        d = NULL;
+    }
+    *direct = d;
+    return st;
 }
 
 spmv_status direct_share(struct direct *d, const spmv_plan *plan)
@@ -563,7 +598,7 @@ spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *
     }
     TRY(take_right_side(d, part, from));
     TRY(check_numbers(d, "b", part));
-    st = d->module->solve(d->state, d->x, why);
+    st = d->adjoint ? d->module->solve_adjoint(d->state, d->x, why) : d->module->solve(d->state, d->x, why);
     if (st != SPMV_OK)
         return fail(d, st, why);
     TRY(check_numbers(d, "x", part));

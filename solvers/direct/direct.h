@@ -43,12 +43,16 @@ const char *direct_named(int index);
 const char *direct_library_of(const char *solver);
 
 /* Factors of other values of the same pattern, which the caller does not change: the analysis stays, unless another
- * library must take them. The bits are those of a new solver. After an error there are no factors. */
+ * library must take them. The bits are those of a new solver. After an error there are no factors. Of direct_create_adjoint
+ * nothing is done. */
 spmv_status direct_update(struct direct *direct, const spmv_csr *a);
 
 /* The same with factors of the whole square (direct_dense.c), for small systems. No module is needed. A
  * matrix that is singular to rounding is SPMV_ERROR_SINGULAR. */
 spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
+
+/* *direct: the same factors, not those of ranks, for A^H x = b. It must be destroyed before `of`. */
+spmv_status direct_create_adjoint(const struct direct *of, struct direct **direct);
 
 /* The plan has the rows of one of several ranks, and each rank has factors of the whole matrix: b and x of
  * direct_solve, which ranks then call together, are those of own rows. Together. Errors: SPMV_ERROR_MEMORY. */

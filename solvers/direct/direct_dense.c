@@ -3,6 +3,8 @@
  *
  *     R A C = A',  P A' = L U,  x = C U^-1 L^-1 P R b,  then one step of refinement
  *
+ * and of the conjugate transpose x = R P' L^-H U^-H C b, with one step too.
+ *
  * R and C are powers of two that make the largest entry of each row and column about 1
  * (prepare_equilibrate): the pivots and the estimate of the condition then do not depend on the
  * units of rows and columns. A matrix is singular to rounding if the estimated reciprocal condition
@@ -328,33 +330,58 @@ static spmv_status dense_factor(void *state, const double *val, struct direct_fi
     return SPMV_OK;
 }
 
-/* y = C A'^-1 R y */
-static void apply_inverse(const struct dense *d, double *y, double *work)
+/* y = C A'^-1 R y; of the adjoint y = R A'^-H C y */
+static void apply_inverse(const struct dense *d, bool adjoint, double *y, double *work)
 {
+    const double *const first = adjoint ? d->col : d->row, *const last = adjoint ? d->row : d->col;
     for (int64_t i = 0; i < d->n * d->parts; i++)
-        y[i] = ldexp(y[i], (int)d->row[i / d->parts]);
-    solve_scaled(d, y, work);
+        y[i] = ldexp(y[i], (int)first[i / d->parts]);
+    if (adjoint)
+        solve_transposed(d, y, work);
+    else
+        solve_scaled(d, y, work);
     for (int64_t i = 0; i < d->n * d->parts; i++)
-        y[i] = ldexp(y[i], (int)d->col[i / d->parts]);
+        y[i] = ldexp(y[i], (int)last[i / d->parts]);
 }
 
-static spmv_status dense_solve(void *state, double *x, char *why)
+/* r = r - A x, or r - A^H x */
+static void subtract_product(const struct dense *d, bool adjoint, const double *x, double *r)
 {
-    const struct dense *const d = state;
     const struct direct_problem *const p = &d->problem;
+    for (int64_t j = 0; j < d->n; j++)
+        for (int64_t k = p->col_ptr[j]; k < p->col_ptr[j + 1]; k++) {
+            const int64_t to = adjoint ? j : p->row[k], from = adjoint ? p->row[k] : j;
+            double value[2] = {d->val[k * d->parts], 0};
+            if (d->parts == 2)
+                value[1] = adjoint ? -d->val[2 * k + 1] : d->val[2 * k + 1];
+            subtract(r + to * d->parts, value, x + from * d->parts, d->parts);
+        }
+}
+
+static spmv_status solve_refined(const struct dense *d, bool adjoint, double *x)
+{
     const int64_t count = d->n * d->parts;
     double *const r = d->work, *const work = r + count;
-    (void)why;
     memcpy(r, x, (size_t)count * sizeof *x); /* b */
-    apply_inverse(d, x, work);
-    for (int64_t j = 0; j < d->n; j++)
-        for (int64_t k = p->col_ptr[j]; k < p->col_ptr[j + 1]; k++)
-            subtract(r + p->row[k] * d->parts, d->val + k * d->parts, x + j * d->parts, d->parts);
-    apply_inverse(d, r, work);
+    apply_inverse(d, adjoint, x, work);
+    subtract_product(d, adjoint, x, r);
+    apply_inverse(d, adjoint, r, work);
     for (int64_t i = 0; i < count; i++)
         if (isfinite(r[i]))
             x[i] += r[i];
     return SPMV_OK;
+}
+
+static spmv_status dense_solve(void *state, double *x, char *why)
+{
+    (void)why;
+    return solve_refined(state, false, x);
+}
+
+static spmv_status dense_solve_adjoint(void *state, double *x, char *why)
+{
+    (void)why;
+    return solve_refined(state, true, x);
 }
 
 const struct direct_module direct_dense = {.abi = DIRECT_MODULE_ABI,
@@ -362,4 +389,5 @@ const struct direct_module direct_dense = {.abi = DIRECT_MODULE_ABI,
                                            .open = dense_open,
                                            .factor = dense_factor,
                                            .solve = dense_solve,
+                                           .solve_adjoint = dense_solve_adjoint,
                                            .close = dense_close};

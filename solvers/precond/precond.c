@@ -447,6 +447,8 @@ static spmv_status make_kind_of(spmv_context *ctx, const struct precond_kind *ki
     TRY(new_one(ctx, kind->name, source->options->type, source->a->rows, &m));
     snprintf(m->why, sizeof m->why, "%s", why);
     TRY(kind->make(m, source));
+    if (m->transpose == NULL) /* M is symmetric */
+        m->apply_transposed = m->apply;
     if (kind->needs != PRECOND_NOTHING)
         TRY(spmv_synchronize(ctx));
     if (source->alone > 0 && kind->needs != PRECOND_NOTHING)
@@ -629,6 +631,7 @@ spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t 
     if (st != SPMV_OK)
         return st;
     m->apply = c.apply;
+    m->apply_transposed = c.apply_transposed;
     m->destroy = c.destroy;
     m->self = self;
     snprintf(m->why, sizeof m->why, "implemented by the caller");
@@ -681,26 +684,105 @@ void spmv_preconditioner_destroy(spmv_preconditioner *m)
     host_free(m);
 }
 
+/* Checks r and z, and that m is free. */
+static spmv_status check_application(const spmv_preconditioner *m, const char *call, const void *r, const void *z)
+{
+    if (m->rows > 0 && (r == NULL || z == NULL || r == z))
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "%s: %s", call,
+                            r == NULL   ? "r is NULL"
+                            : z == NULL ? "z is NULL"
+                                        : "r and z are the same array");
+    return m->applies ? context_fail(m->ctx, SPMV_ERROR_BUSY,
+                                     "%s: this call is inside an application of the same preconditioner", call)
+                      : SPMV_OK;
+}
+
+static spmv_status run(const spmv_preconditioner *m, spmv_status (*function)(void *, const void *, void *),
+                       const void *r, void *z)
+{
+    spmv_preconditioner *const used = (spmv_preconditioner *)m;
+    used->applies = true;
+    precond_begin_use(m);
+    const spmv_status st = function(m->self, r, z);
+    used->applies = false;
+    precond_end_use(m);
+    return st;
+}
+
 spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *r, void *z)
 {
     if (m == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (m->rows == 0 && !m->together)
         return SPMV_OK;
-    if (m->rows > 0 && (r == NULL || z == NULL || r == z))
-        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_apply: %s",
-                            r == NULL   ? "r is NULL"
-                            : z == NULL ? "z is NULL"
-                                        : "r and z are the same array");
-    if (m->applies)
-        return context_fail(m->ctx, SPMV_ERROR_BUSY,
-                            "spmv_preconditioner_apply: this call is inside an application of the same preconditioner");
-    spmv_preconditioner *const used = (spmv_preconditioner *)m;
-    used->applies = true;
-    precond_begin_use(m);
-    const spmv_status st = m->apply(m->self, r, z);
-    used->applies = false;
-    precond_end_use(m);
+    const spmv_status st = check_application(m, "spmv_preconditioner_apply", r, z);
+    return st != SPMV_OK ? st : run(m, m->apply, r, z);
+}
+
+/* ------------------------------------------------------------- M transposed */
+
+bool precond_is_symmetric(const spmv_preconditioner *m)
+{
+    return m->apply_transposed == m->apply;
+}
+
+spmv_status precond_transpose(const spmv_preconditioner *m)
+{
+    if (m->apply_transposed != NULL)
+        return SPMV_OK;
+    return m->transpose != NULL
+               ? m->transpose(m->self)
+               : context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                              "preconditioner %s: it has no transposed application: set apply_transposed of "
+                              "spmv_preconditioner_class",
+                              m->name);
+}
+
+spmv_status spmv_preconditioner_apply_transposed(const spmv_preconditioner *m, const void *r, void *z)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    if (m->together)
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_preconditioner_apply_transposed: not on ranks, which make it together");
+    if (m->rows == 0)
+        return SPMV_OK;
+    spmv_status st = check_application(m, "spmv_preconditioner_apply_transposed", r, z);
+    if (st == SPMV_OK)
+        st = precond_transpose(m);
+    return st != SPMV_OK ? st : run(m, m->apply_transposed, r, z);
+}
+
+/* The functions of a preconditioner that is M transposed. self: M. */
+static spmv_status apply_adjoint(void *self, const void *r, void *z)
+{
+    return spmv_preconditioner_apply_transposed(self, r, z);
+}
+
+static spmv_status apply_adjoint_transposed(void *self, const void *r, void *z)
+{
+    return spmv_preconditioner_apply(self, r, z);
+}
+
+spmv_status precond_make_adjoint(const spmv_preconditioner *m, spmv_preconditioner **made)
+{
+    spmv_preconditioner *adjoint = NULL;
+    *made = NULL;
+    spmv_status st = precond_transpose(m);
+    if (st == SPMV_OK)
+        st = new_one(m->ctx, m->name, m->type, m->rows, &adjoint);
+    if (st != SPMV_OK)
+        return st;
+    adjoint->self = (void *)m;
+    adjoint->apply = apply_adjoint;
+    adjoint->apply_transposed = apply_adjoint_transposed;
+    adjoint->identity = m->identity;
+    adjoint->inverse_diagonal = m->inverse_diagonal;
+    adjoint->levels = m->levels;
+    adjoint->fallen = m->fallen;
+    snprintf(adjoint->why, sizeof adjoint->why, "that of A, applied transposed");
+    memcpy(adjoint->layout, m->layout, sizeof adjoint->layout);
+    *made = adjoint;
     return st;
 }
 

@@ -24,10 +24,12 @@ enum { TILE_ROWS = 1024, MOST = 64 };
 struct block_jacobi {
     spmv_preconditioner *m;
     struct precond_blocks blocks;
+    struct precond_blocks turned; /* the transposed blocks; inverse NULL: not made yet */
 };
 
 struct application {
     const struct block_jacobi *self;
+    const struct precond_blocks *blocks;
     const void *r;
     void *z;
 };
@@ -40,27 +42,65 @@ static int64_t blocks_of(const struct precond_blocks *b)
 static void apply_tile(void *state, int64_t tile)
 {
     const struct application *application = state;
-    const struct precond_blocks *b = &application->self->blocks;
+    const struct precond_blocks *b = application->blocks;
     const int64_t each = TILE_ROWS / b->block;
     precond_blocks_loop(application->self->m->type, b, application->r, application->z, tile * each,
                         min_i64((tile + 1) * each, blocks_of(b)));
 }
 
+static spmv_status multiply(const struct block_jacobi *j, const struct precond_blocks *blocks, const void *r, void *z)
+{
+    spmv_context *ctx = j->m->ctx;
+    if (context_on_device(ctx))
+        return precond_blocks_cuda(ctx, j->m->type, blocks, r, z);
+    struct application application = {j, blocks, r, z};
+    tiles_each(ctx, ceil_divide(blocks_of(blocks), TILE_ROWS / blocks->block), apply_tile, &application);
+    return SPMV_OK;
+}
+
 static spmv_status apply(void *self, const void *r, void *z)
 {
     const struct block_jacobi *j = self;
-    spmv_context *ctx = j->m->ctx;
-    if (context_on_device(ctx))
-        return precond_blocks_cuda(ctx, j->m->type, &j->blocks, r, z);
-    struct application application = {j, r, z};
-    tiles_each(ctx, ceil_divide(blocks_of(&j->blocks), TILE_ROWS / j->blocks.block), apply_tile, &application);
-    return SPMV_OK;
+    return multiply(j, &j->blocks, r, z);
+}
+
+static spmv_status apply_transposed(void *self, const void *r, void *z)
+{
+    const struct block_jacobi *j = self;
+    return multiply(j, &j->turned, r, z);
+}
+
+/* Copies the blocks, each transposed. */
+static spmv_status transpose(void *self)
+{
+    spmv_status st = SPMV_OK;
+    struct block_jacobi *const j = self;
+    spmv_preconditioner *const m = j->m;
+    const int block = j->blocks.block;
+    const int64_t each = (int64_t)block * block, numbers = blocks_of(&j->blocks) * each;
+    double *turned = NULL;
+    void *copy = NULL, *there = NULL;
+    const void *from = NULL;
+    TRY(context_read(m->ctx, j->blocks.inverse, numbers * (int64_t)spmv_type_size(m->type), "inverse blocks", &copy,
+                     &from));
+    TRY(host_alloc(m->ctx, numbers * 8, "inverse blocks", (void **)&turned));
+    for (int64_t k = 0; k < numbers; k++)
+        turned[k] = real_at(m->type, from, k / each * each + k % block * block + k % each / block);
+    TRY(precond_upload(m, turned, numbers, &there));
+    j->turned = j->blocks;
+    j->turned.inverse = there;
+    m->apply_transposed = apply_transposed;
+done:
+    host_free(copy);
+    host_free(turned);
+    return st;
 }
 
 static void destroy(void *self)
 {
     struct block_jacobi *j = self;
     spmv_free(j->m->ctx, (void *)j->blocks.inverse);
+    spmv_free(j->m->ctx, (void *)j->turned.inverse);
     host_free(j);
 }
 
@@ -224,6 +264,7 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, struct precond_sou
     j->blocks.inverse = there;
     m->self = j;
     m->apply = apply;
+    m->transpose = source->options->general ? transpose : NULL; /* else M is symmetric */
     m->destroy = destroy;
     const int block_rows = (int)max_i64(1, min_i64(blocks.block, m->rows)); /* of a block, at most */
     const int n = snprintf(m->layout, sizeof m->layout, "%lld dense block%s of %s%d row%s, inverted", (long long)count,

@@ -72,6 +72,7 @@ spmv_status precond_make_ic0(spmv_preconditioner *m, struct precond_source *sour
     TRY(ic0_factor(m, source, &lower));
     TRY(lower_transpose(m->ctx, &lower, &upper));
     TRY(triangles_make(m, &lower, &upper, NULL, NULL));
+    m->transpose = NULL; /* M is symmetric */
 done:
     host_rows_release(&lower);
     host_rows_release(&upper);

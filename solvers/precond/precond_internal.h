@@ -61,6 +61,9 @@ struct spmv_preconditioner {
     spmv_type type;
     int64_t rows;
     spmv_status (*apply)(void *self, const void *r, void *z);
+    /* z = M^-T r. NULL: not made yet, or not possible. It is `apply` if M is symmetric. */
+    spmv_status (*apply_transposed)(void *self, const void *r, void *z);
+    spmv_status (*transpose)(void *self); /* makes what apply_transposed needs, and sets it; NULL: nothing to make */
     const struct precond_columns_class *columns; /* NULL: one vector after the other */
     void (*destroy)(void *self);
     spmv_status (*renew)(void *self, const void *values); /* new values; NULL: not supported */
@@ -382,6 +385,16 @@ void precond_columns_close(struct precond_columns *c);
  * does. */
 void precond_begin_use(const spmv_preconditioner *m);
 void precond_end_use(const spmv_preconditioner *m);
+
+/* Makes what M^-T needs, so that applications of it neither allocate nor wait. SPMV_ERROR_UNSUPPORTED: an own
+ * preconditioner without apply_transposed. */
+spmv_status precond_transpose(const spmv_preconditioner *m);
+
+/* Whether M^-T is M^-1. */
+bool precond_is_symmetric(const spmv_preconditioner *m);
+
+/* *made: a preconditioner whose application is that of M transposed, with the name of M. It must be destroyed before M. */
+spmv_status precond_make_adjoint(const spmv_preconditioner *m, spmv_preconditioner **made);
 
 /* Whether spmv_preconditioner_update_values may succeed. */
 bool precond_renews(const spmv_preconditioner *m);

@@ -18,6 +18,7 @@ struct products {
     spmv_preconditioner *m;
     struct products_factors factors;
     struct stage first, second;
+    struct stage turned[2]; /* of M^-T: the transposes of second, then of first; NULL: not made yet */
     struct precond_pair pair;
     void *y, *rest; /* after the first stage; r - T y */
 };
@@ -49,6 +50,15 @@ static spmv_status apply(void *self, const void *r, void *z)
     return st != SPMV_OK ? st : apply_stage(f, &f->second, f->y, z);
 }
 
+/* z = F' (S' r). F' is an approximate inverse of T', and the steps with both are the transpose of those with F and T:
+ * (sum of (I - F T)^k) F = F (sum of (I - T F)^k). */
+static spmv_status apply_transposed(void *self, const void *r, void *z)
+{
+    const struct products *const f = self;
+    const spmv_status st = apply_stage(f, &f->turned[0], r, f->y);
+    return st != SPMV_OK ? st : apply_stage(f, &f->turned[1], f->y, z);
+}
+
 void products_release(struct products_factors *f)
 {
     spmv_matrix_destroy(f->first);
@@ -65,6 +75,10 @@ static void destroy(void *self)
     spmv_plan_destroy(f->first.triangle);
     spmv_plan_destroy(f->second.inverse);
     spmv_plan_destroy(f->second.triangle);
+    for (int k = 0; k < 2; k++) {
+        spmv_plan_destroy(f->turned[k].inverse);
+        spmv_plan_destroy(f->turned[k].triangle);
+    }
     products_release(&f->factors);
     spmv_free(f->m->ctx, f->y);
     spmv_free(f->m->ctx, f->rest);
@@ -168,6 +182,24 @@ done:
     return st;
 }
 
+/* Plans for the transposes of both factors and of their triangles. */
+static spmv_status transpose(void *self)
+{
+    spmv_status st = SPMV_OK;
+    struct products *const f = self;
+    const spmv_matrix *const factors[] = {f->factors.second, f->factors.first};
+    const spmv_matrix *const triangles[] = {f->factors.of_second, f->factors.of_first};
+    for (int k = 0; k < 2; k++) {
+        if (f->turned[k].inverse == NULL)
+            TRY(plan_for(f->m, factors[k], SPMV_OPERATION_T, &f->turned[k].inverse));
+        if (f->turned[k].triangle == NULL)
+            TRY(plan_for(f->m, triangles[k], SPMV_OPERATION_T, &f->turned[k].triangle));
+    }
+    f->m->apply_transposed = apply_transposed;
+done:
+    return st;
+}
+
 static void describe(spmv_preconditioner *m, const struct products_factors *f, const char *what, int64_t nnz)
 {
     spmv_csr first, second = {.nnz = 0};
@@ -203,6 +235,7 @@ spmv_status products_make(spmv_preconditioner *m, const struct products_factors 
     describe(m, &f->factors, what, nnz);
     m->self = f;
     m->apply = apply;
+    m->transpose = f->factors.second != NULL ? transpose : NULL; /* else M is symmetric */
     m->destroy = destroy;
 done:
     products_release(&taken);

@@ -67,6 +67,7 @@ struct triangles {
     void *between, *drawn; /* on a GPU: L^-1 r; the tiles begun of each triangle */
     /* with a permutation of the columns: U^-1 L^-1 r, and the column of each of its elements */
     void *product, *column;
+    struct triangles *transposed; /* L' and U' in other places: (L U)' = U' L'; NULL: not made yet */
 };
 
 /* -------------------------------------------------------------------- memory */
@@ -370,6 +371,8 @@ static void release(spmv_context *ctx, struct solve *s)
 static void destroy(void *self)
 {
     struct triangles *f = self;
+    if (f->transposed != NULL)
+        destroy(f->transposed);
     release(f->m->ctx, &f->forward);
     release(f->m->ctx, &f->backward);
     context_free_all(f->m->ctx, f->between, f->drawn, f->product, f->column);
@@ -596,13 +599,13 @@ static spmv_status check_range(const spmv_preconditioner *m, const struct host_r
     return SPMV_OK;
 }
 
-spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, struct host_rows *upper,
-                           const int32_t *order, const int32_t *column)
+/* Makes the solves with both triangles, which it releases, one after the other. The orders of their rows: as in
+ * triangles_make. */
+static spmv_status make_both(spmv_preconditioner *m, struct host_rows *lower, const int32_t *order_of_lower,
+                             struct host_rows *upper, const int32_t *order_of_upper, struct triangles **made)
 {
     spmv_status st = SPMV_OK;
     struct triangles *f = NULL;
-    TRY(check_range(m, lower));
-    TRY(check_range(m, upper));
     TRY(host_alloc(m->ctx, sizeof *f, "a preconditioner", (void **)&f));
     memset(f, 0, sizeof *f);
     f->m = m;
@@ -613,13 +616,150 @@ spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, stru
         TRY(precond_triangles_begin_cuda(m->ctx, f->between, bytes, f->drawn));
     }
     int *const drawn = f->drawn, *const drawn_next = drawn == NULL ? NULL : drawn + 1;
-    TRY(make_solve(m, lower, order, false, drawn, drawn_next, &f->forward));
+    TRY(make_solve(m, lower, order_of_lower, false, drawn, drawn_next, &f->forward));
     host_rows_release(lower); /* before the second copy */
-    TRY(make_solve(m, upper, order, true, drawn_next, drawn, &f->backward));
+    TRY(make_solve(m, upper, order_of_upper, true, drawn_next, drawn, &f->backward));
     host_rows_release(upper);
     /* one thread must use its own order for both */
     if (f->forward.tiles == 0 || f->backward.tiles == 0)
         f->forward.tiles = f->backward.tiles = 0;
+done:
+    if (st != SPMV_OK && f != NULL) {
+        destroy(f);
+        f = NULL;
+    }
+    *made = f;
+    return st;
+}
+
+/* -------------------------------------------------------------------- the transpose */
+
+/* A triangle as stored, in host memory; of a GPU in copies. */
+struct stored {
+    const int64_t *ptr;
+    const int32_t *col, *row;
+    const void *val, *inverse;
+    const struct precond_tile *tile; /* of a GPU */
+    void *copy[6];
+};
+
+static spmv_status read_stored(const spmv_preconditioner *m, const struct solve *s, struct stored *to)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t n = m->rows, size = (int64_t)spmv_type_size(m->type);
+    static const char what[] = "a factor";
+    const void *at = NULL;
+    TRY(context_read(m->ctx, s->ptr, (n + 1) * 8, what, &to->copy[0], &at));
+    to->ptr = at;
+    TRY(context_read(m->ctx, s->col, to->ptr[n] * 4, what, &to->copy[1], &at));
+    to->col = at;
+    TRY(context_read(m->ctx, s->row, n * 4, what, &to->copy[2], &at));
+    to->row = at;
+    TRY(context_read(m->ctx, s->val, to->ptr[n] * size, what, &to->copy[3], &at));
+    to->val = at;
+    TRY(context_read(m->ctx, s->inverse, n * size, what, &to->copy[4], &at));
+    to->inverse = at;
+    if (context_on_device(m->ctx))
+        TRY(context_read(m->ctx, s->tiles_there, s->triangle.tiles.count * (int64_t)sizeof *to->tile, what,
+                         &to->copy[5], &at));
+    to->tile = context_on_device(m->ctx) ? at : NULL;
+done:
+    return st;
+}
+
+/* The columns of tiles of a GPU as numbers of rows (point_into_tiles). */
+static void point_to_rows(const struct stored *t, int64_t tiles)
+{
+    int32_t *const col = (int32_t *)t->col; /* a copy */
+    for (int64_t i = 0; i < tiles; i++)
+        for (int64_t k = t->ptr[t->tile[i].begin]; k < t->ptr[t->tile[i].end]; k++)
+            if (col[k] < 0)
+                col[k] = t->row[t->tile[i].begin - 1 - col[k]];
+}
+
+/* *to: the transpose of a stored triangle. *order: its rows in the order of the solve. */
+static spmv_status turn(const spmv_preconditioner *m, const struct solve *s, struct host_rows *to, int32_t **order)
+{
+    spmv_status st = SPMV_OK;
+    struct stored t = {.ptr = NULL};
+    int64_t *end = NULL;
+    const int64_t n = m->rows;
+    TRY(read_stored(m, s, &t));
+    if (t.tile != NULL)
+        point_to_rows(&t, s->triangle.tiles.count);
+    TRY(host_rows_alloc(m->ctx, n, t.ptr[n] + n, to));
+    TRY(host_alloc(m->ctx, n * 4, "the order of a triangle", (void **)order));
+    TRY(host_alloc(m->ctx, n * 8, "rows of a triangle", (void **)&end));
+    for (int64_t i = 0; i < n; i++)
+        to->ptr[i + 1] = 1;
+    for (int64_t k = 0; k < t.ptr[n]; k++)
+        to->ptr[t.col[k] + 1]++;
+    for (int64_t i = 0; i < n; i++) {
+        to->ptr[i + 1] += to->ptr[i];
+        end[i] = to->ptr[i];
+    }
+    for (int64_t p = 0; p < n; p++) {
+        const int32_t i = (*order)[p] = t.row[p];
+        to->col[end[i]] = i;
+        to->val[end[i]++] = 1 / real_at(m->type, t.inverse, p);
+        for (int64_t k = t.ptr[p]; k < t.ptr[p + 1]; k++) {
+            to->col[end[t.col[k]]] = i;
+            to->val[end[t.col[k]]++] = real_at(m->type, t.val, k);
+        }
+    }
+done:
+    for (int i = 0; i < 6; i++)
+        host_free(t.copy[i]);
+    host_free(end);
+    return st;
+}
+
+/* z = L^-T U^-T Q' r */
+static spmv_status apply_transposed(void *self, const void *r, void *z)
+{
+    const struct triangles *const f = self;
+    const spmv_preconditioner *const m = f->m;
+    if (f->column == NULL)
+        return solve_both(f->transposed, r, z);
+    const struct move move = {NULL, m->type, r, f->column, 32, f->product, m->rows, m->rows};
+    const spmv_status st = m->ctx->backend->gather(m->ctx, &move);
+    return st != SPMV_OK ? st : solve_both(f->transposed, f->product, z);
+}
+
+/* Copies the triangles. The order of a solve with a transposed triangle is the reverse of that with the triangle. */
+static spmv_status transpose(void *self)
+{
+    spmv_status st = SPMV_OK;
+    struct triangles *const f = self;
+    spmv_preconditioner *const m = f->m;
+    const int64_t levels = m->levels;
+    struct host_rows lower = {0}, upper = {0};
+    int32_t *of_lower = NULL, *of_upper = NULL;
+    TRY(turn(m, &f->backward, &lower, &of_lower));
+    for (int64_t i = 0, j = m->rows - 1; i < j; i++, j--) {
+        const int32_t kept = of_lower[i];
+        of_lower[i] = of_lower[j];
+        of_lower[j] = kept;
+    }
+    TRY(turn(m, &f->forward, &upper, &of_upper));
+    TRY(make_both(m, &lower, of_lower, &upper, of_upper, &f->transposed));
+    m->apply_transposed = apply_transposed;
+done:
+    m->levels = levels;
+    host_rows_release(&lower);
+    host_rows_release(&upper);
+    host_free_all(of_lower, of_upper);
+    return st;
+}
+
+spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, struct host_rows *upper,
+                           const int32_t *order, const int32_t *column)
+{
+    spmv_status st = SPMV_OK;
+    struct triangles *f = NULL;
+    TRY(check_range(m, lower));
+    TRY(check_range(m, upper));
+    TRY(make_both(m, lower, order, upper, order, &f));
     if (column != NULL) {
         TRY(precond_alloc(m, m->rows * (int64_t)spmv_type_size(m->type), &f->product));
         TRY(send(m, column, m->rows * 4, &f->column));
@@ -631,6 +771,7 @@ spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, stru
                                          : ", by one thread");
     m->self = f;
     m->apply = apply;
+    m->transpose = transpose;
     m->destroy = destroy;
 done:
     if (st != SPMV_OK && f != NULL)

@@ -503,6 +503,36 @@ spmv_status prepared_system_solution(const struct prepared_system *s, const void
     return transform(s, "prepared_system_solution", true, s->cols_from, s->of_solution, y, x);
 }
 
+/* out = the numbers of factors * in, moved: gathered by the permutation, or scattered. */
+static spmv_status transform_transposed(const struct prepared_system *s, bool scatter, const void *permutation,
+                                        const void *factors, const void *in, void *work, void *out)
+{
+    spmv_status st = SPMV_OK;
+    if (s->rows == 0)
+        return SPMV_OK;
+    if (factors != NULL) {
+        TRY(spmv_map_binary(s->ctx, SPMV_MUL, s->type, in, factors, permutation != NULL ? work : out, s->rows));
+        in = work;
+    }
+    if (permutation != NULL)
+        return scatter ? spmv_scatter(s->ctx, s->type, in, permutation, 32, out, s->rows, s->rows)
+                       : spmv_gather(s->ctx, s->type, in, s->rows, permutation, 32, out, s->rows);
+    if (factors == NULL)
+        st = spmv_map(s->ctx, SPMV_MAP_COPY, s->type, in, out, s->rows);
+done:
+    return st;
+}
+
+spmv_status prepared_system_rhs_transposed(const struct prepared_system *s, const void *b, void *work, void *c)
+{
+    return transform_transposed(s, false, s->cols_from, s->of_solution, b, work, c);
+}
+
+spmv_status prepared_system_solution_transposed(const struct prepared_system *s, const void *y, void *work, void *x)
+{
+    return transform_transposed(s, true, s->rows_from, s->of_rhs, y, work, x);
+}
+
 /* --------------------------------------------------------------------- system */
 
 /* Adds which steps were done. */

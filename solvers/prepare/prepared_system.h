@@ -53,6 +53,11 @@ const char *prepared_system_describe(const struct prepared_system *s);
 spmv_status prepared_system_rhs(const struct prepared_system *s, const void *b, void *c);
 spmv_status prepared_system_solution(const struct prepared_system *s, const void *y, void *x);
 
+/* The same for C' y = c, which is A' x = b with c = Q' S b and x = R P' y. b, c and work, or y, x and work, are three
+ * vectors. */
+spmv_status prepared_system_rhs_transposed(const struct prepared_system *s, const void *b, void *work, void *c);
+spmv_status prepared_system_solution_transposed(const struct prepared_system *s, const void *y, void *work, void *x);
+
 /* ------------------------------------------------------------ the steps, for tests as well */
 
 /* A square matrix by the base-2 logarithms of its absolute values, in host memory: columns ascend;

@@ -197,6 +197,7 @@ CALL(preconditioner_create, C, arg(3, NULL), arg(1, &csr), arg(4, NULL), arg(2, 
 CALL(rigid_body_modes, C, arg(4, NULL), N / 2, 2, arg(1, host), 2, arg(2, host_modes), arg(3, &mode_count))
 CALL(preconditioner_wrap, C, SPMV_F64, N, arg(1, &own), arg(3, NULL), arg(2, &made))
 CALL(preconditioner_apply, arg(0, jacobi), arg(1, x), arg(2, y))
+CALL(preconditioner_apply_transposed, arg(0, jacobi), arg(1, x), arg(2, y))
 CALL(preconditioner_update_values, arg(0, renewed), arg(1, x))
 CALL(preconditioner_describe, arg(0, jacobi), arg(1, host), sizeof(size_t))
 CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
@@ -207,6 +208,7 @@ CALL(least_squares_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(least_squares_solve, arg(0, fit), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(solver_solve, arg(0, solver), arg(1, x), arg(2, y), arg(3, NULL), 0)
+CALL(solver_solve_operation, arg(0, solver), SPMV_OPERATION_T, arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_update_values, arg(0, solver), arg(1, x))
 CALL(solver_set_callbacks, arg(0, solver), NULL, NULL, NULL)
 CALL(solver_describe, arg(0, solver), arg(1, host), sizeof(size_t))
@@ -351,6 +353,7 @@ static const struct function functions[] = {
     ROW(rigid_body_modes, 4, 1),
     ROW(preconditioner_wrap, 3, 1),
     ROW(preconditioner_apply, 3, 0),
+    ROW(preconditioner_apply_transposed, 3, 0),
     ROW(preconditioner_update_values, 2, 0),
     ROW(preconditioner_describe, 2, 0),
     ROW(cg, 3, 2),
@@ -361,6 +364,7 @@ static const struct function functions[] = {
     ROW(least_squares_solve, 3, 1),
     ROW(solver_create, 3, 1),
     ROW(solver_solve, 3, 1),
+    ROW(solver_solve_operation, 3, 1),
     ROW(solver_update_values, 2, 0),
     ROW(solver_set_callbacks, 1, 3),
     ROW(solver_describe, 2, 0),

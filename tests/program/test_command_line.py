@@ -64,7 +64,7 @@ VALUES = {
     "keep": ["--keep", "nonzero"], "backend": ["--backend", "auto"], "method": ["--method", "auto"], "rung": ["--rung", "auto"],
     "compress": ["--compress", "auto"], "type": ["--type", "f64"], "threads": ["--threads", "1"], "device": ["--device", "0"],
     "verify": ["--verify=off"], "cache": ["--cache"], "json": ["--json"], "format": ["--format", "%g"], "quiet": ["-q"],
-    "verbose": ["-v"],
+    "verbose": ["-v"], "recycle": ["--recycle", "4"],
 }  # fmt: skip
 
 

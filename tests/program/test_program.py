@@ -1518,6 +1518,26 @@ class SolveSeveral(Case):
                     self.check(self.columns(done.stdout))
                     self.assertIn("b - A x checked against", done.stderr)
 
+    def test_recycling(self):
+        n, k = 30, 6
+        steps = self.path + ".steps"
+        with open(steps, "w") as f:
+            for i in range(n * n):
+                f.write(" ".join(repr(math.exp(-((i // n - 15 - 5 * math.cos(0.05 * v)) ** 2 + (i % n - 15) ** 2) / 30)) for v in range(k)) + "\n")
+        words = f"poisson2d:{n}", steps, "--precond", "jacobi", "--solver", "cg"
+        plain = self.cg(*words)["right_hand_sides"]
+        told = self.ok("solve", *words, "--recycle", "4", "-o", os.devnull).stderr
+        self.assertIn("recycling: 5 of 6 right-hand sides began in the span of solutions before", told)
+        self.assertIn("reduced the residual by a factor of", told)
+        each = self.cg(*words, "--recycle", "4")["right_hand_sides"]
+        self.assertNotIn("recycled", plain[1])
+        self.assertEqual([r.get("recycled") for r in each], [None, 1, 2, 3, 4, 4])
+        for r in each:
+            self.assertLessEqual(r["true_residual"], 1.01 * r["tolerance"])
+        self.assertLess(each[-1]["iterations"], 0.7 * plain[-1]["iterations"])
+        self.assertLess(each[-1]["start_residual"], 0.01 * each[-1]["given_residual"])
+        self.fails(1, "solve", *words, "--recycle", "65", says="--recycle 65")
+
     def test_each_as_by_itself(self):
         for precond in "none", "ic0":
             together = self.cg(self.spec, self.path, "--precond", precond, "--backend", "omp")

@@ -618,7 +618,7 @@ class Failures(Case):
             done = run("matvec", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("not supported on several ranks", done.stderr)
-        for more in (["--inner"], ["--plot", self.path("p.svg")], ["--solver", "direct"]):
+        for more in (["--inner"], ["--plot", self.path("p.svg")], ["--solver", "direct"], ["--recycle", "4"]):
             done = run("solve", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)

@@ -97,7 +97,7 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
             check_symmetry=check_symmetry, rung=rung, options=options, coordinates=coordinates,
         )  # fmt: skip
         args = (
-            *settings(solver, preconditioner, rung, A._type, 1, False, rtol, atol, maxiter, restart, check_symmetry),
+            *settings(solver, preconditioner, rung, A._type, 1, False, rtol, atol, maxiter, restart, check_symmetry, 0),
             option_numbers(given),
         )
         near = self._shared_vectors(ranks, given["near_null"])

@@ -29,7 +29,7 @@ from ._arrays import (
     whole,
 )
 from ._context import CODES, FLOATING, Context, context_of
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, arrays_of, check_values, downloaded, made, take
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, check_values, downloaded, take
 from ._plan import Plan, _Base, _writable
 
 
@@ -43,6 +43,8 @@ class Result:
     backward error of a row, or an upper bound of it that is small enough, and ``backward_row`` that
     row, from 0 (negative: not computed). ``null_vectors`` is the number of known null vectors of A, and
     ``null_part`` the norm of the part of b along them, which no x reaches (negative: not computed).
+    With ``recycle``, ``recycled`` vectors made the start (0: x0 is it), whose residual has the norm
+    ``start_residual``; that of x0 has ``given_residual`` (negative: not computed).
     """
 
     x: Any = field(repr=False)
@@ -66,6 +68,9 @@ class Result:
     backward_row: int
     null_vectors: int
     null_part: float
+    recycled: int
+    given_residual: float
+    start_residual: float
     columns: tuple[dict[str, Any], ...] = field(default=(), repr=False)  # with several right-hand sides
 
     @property
@@ -98,6 +103,9 @@ def _shown(context: Context, n: int, dtype: np.dtype, like: View, callback: Call
         return callback(Borrowed(context, address, (n,), dtype).copy_as(like.kind, context)) is True
 
     return tell
+
+
+_OPERATIONS = {"N": 0, "T": 1, "H": 2}  # spmv_operation
 
 
 class Solver(_Base):  # type: ignore[misc, valid-type]
@@ -159,6 +167,10 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         along them (``null_part``) is split off; x has no part along them, so its norm is the smallest.
         Constants on the connected parts of a symmetric matrix whose rows sum to 0 are found. Not with
         ``"direct"``.
+    recycle : int, optional
+        For right-hand sides that follow each other, such as time steps: the last solutions, at most so
+        many, up to 64, span a space in which each solve looks for its start. 8 is a good number. The
+        result tells what that gained. Default 0: none.
     device, shape, copy
         As for ``Plan``.
     precond
@@ -176,6 +188,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
     (True, True)
     >>> (solver @ np.ones((900, 3))).shape
     (900, 3)
+    >>> steps, x = spmv.Solver(A, "jacobi", recycle=4), np.zeros(900)
+    >>> for t in (0.1, 0.2, 0.3, 0.4):  # b is a polynomial of t of degree 2
+    ...     result = steps.solve(A @ np.ones(900) + t * np.arange(900) + t**2, x)
+    ...     x = result.x
+    >>> result.recycled, result.start_residual < 1e-6 * result.given_residual, result.iterations < 10
+    (3, True, True)
     >>> laplacian = [1.0, -1, -1, 2, -1, -1, 1], [0, 1, 0, 1, 2, 1, 2], [0, 2, 5, 7]
     >>> L = tuple(np.array(a) for a in laplacian)  # of a path of three vertices
     >>> result = spmv.Solver(L, shape=(3, 3), null="ones").solve(np.array([1.5, 0.0, -0.5]))
@@ -201,6 +219,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         options: dict[str, Any] | None = None,
         coordinates: Any = None,
         null: Any = None,
+        recycle: int = 0,
         device: Any = "auto",
         shape: tuple[int, int] | None = None,
         copy: bool = False,
@@ -224,7 +243,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._settings = dict(
             preconditioner=preconditioner, solver=solver, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
             inner=inner, check_symmetry=check_symmetry, rung=rung, options=options,
-            coordinates=coordinates, null=null,
+            coordinates=coordinates, null=null, recycle=recycle,
         )  # fmt: skip
         self._near_null = None if given["near_null"] is None else self._vectors_of(given["near_null"], "near_null")
         self._null: View | None = None
@@ -251,11 +270,14 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._options = option_numbers(given)
         name = "none" if own is not None else preconditioner
         self._args = (
-            *settings(solver, name, rung, of_b, vectors, inner, rtol, atol, maxiter, restart, check_symmetry),
+            *settings(
+                solver, name, rung, of_b, vectors, inner, rtol, atol, maxiter, restart, check_symmetry,
+                whole(recycle, "recycle", 0),
+            ),
             self._options,
         )
         self._own = own
-        self._others: dict[Any, Solver] = {}  # made on first use: for other types, for the adjoint
+        self._others: dict[Any, Solver] = {}  # made on first use: for other types
         borrow = matrix.device != "cpu" or not context.is_cuda
         self._parts = matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
         self._keep = matrix.keep if borrow else None
@@ -282,10 +304,11 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         b: Any,
         x0: Any = None,
         *,
+        trans: str = "N",
         callback: Callable[[Any], Any] | None = None,
         on_residual: Callable[[int, float], Any] | None = None,
     ) -> Result:
-        """Solve A x = b.
+        """Solve A x = b, or with the transpose of A, by the same preconditioner or factors.
 
         Parameters
         ----------
@@ -294,6 +317,11 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             (of the solver) at a time.
         x0 : array, optional
             The start, of the shape of b, which stays as it is; default 0.
+        trans : {"N", "T", "H"}, optional
+            ``"N"``: A x = b (the default); ``"T"``: A.T x = b; ``"H"``: A.conj().T x = b. As for
+            ``scipy.sparse.linalg.SuperLU.solve``. No preconditioner is made a second time: that of A is
+            applied transposed. An own preconditioner needs ``.H``, or to be a matrix, unless A is
+            symmetric. With ``"T"``, a complex A and ``callback``: NotImplementedError.
         callback : function, optional
             Called with a copy of x after each iteration, for one right-hand side. On a GPU the solver
             then runs its simplest form; ``on_residual`` costs less. It stops the solve by returning
@@ -310,23 +338,34 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             ``message`` says why. With several right-hand sides, ``columns`` has a dictionary for each.
             A b, x0 or A with a NaN is a ValueError. With ``solver="cg"`` or ``"minres"``, a matrix
             that is not symmetric is one too.
+
+        Examples
+        --------
+        >>> import numpy as np, spmv
+        >>> A = spmv.generate("convdiff2d:30,5")
+        >>> solver = spmv.Solver(A, preconditioner="ilut")
+        >>> x = solver.solve(np.ones(900), trans="T").x
+        >>> bool(np.linalg.norm(A.T @ x - 1) <= 1e-8 * 30)
+        True
         """
+        if trans not in _OPERATIONS:
+            raise ValueError(f"trans is {trans!r}: it must be 'N', 'T' or 'H'")
         context, n = self._context, self.shape[0]
         given = view(b, "b", context)
         typed = self._typed(given.dtype)
         if typed is not self:
-            return typed.solve(b, x0, callback=callback, on_residual=on_residual)
+            return typed.solve(b, x0, trans=trans, callback=callback, on_residual=on_residual)
         if len(given.shape) not in (1, 2) or given.shape[0] != n:
             raise ValueError(f"b has the shape {given.shape}, the matrix has {n} rows")
         start = None if x0 is None else _checked_start(x0, given.shape, self._dtype, context)
         columns = given.shape[1] if len(given.shape) == 2 else 1
         if columns == self._vectors:
-            return self._solve_at_once(given, start, callback, on_residual)
+            return self._solve_at_once(given, start, trans, callback, on_residual)
         if callback is not None:
             raise NotImplementedError(f"callback needs one right-hand side, b has {columns}: on_residual works")
-        return self._solve_in_parts(given, start, on_residual)
+        return self._solve_in_parts(given, start, trans, on_residual)
 
-    def _solve_at_once(self, b: View, start: View | None, callback: Any, on_residual: Any) -> Result:
+    def _solve_at_once(self, b: View, start: View | None, trans: str, callback: Any, on_residual: Any) -> Result:
         """b with as many columns as the solver has vectors."""
         context = self._context
         rhs, _ = taken(b, "b", self._dtype, context)
@@ -337,7 +376,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._calling.kind = b.kind
         try:
             status, message, rows = _core.solver_solve(
-                self._handle, rhs.address, target.address, self._vectors, tell, on_residual
+                self._handle, _OPERATIONS[trans], rhs.address, target.address, self._vectors, tell, on_residual
             )
         finally:
             self._calling.kind = before
@@ -347,7 +386,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
                     raise_not_finite(downloaded(context, v), name)
         return result_of(_end(result, target, b, context), status, message, rows)
 
-    def _solve_in_parts(self, b: View, start: View | None, on_residual: Any) -> Result:
+    def _solve_in_parts(self, b: View, start: View | None, trans: str, on_residual: Any) -> Result:
         """b with any number of columns, as many at a time as the solver has vectors."""
         context, k, n = self._context, self._vectors, self.shape[0]
         flat = len(b.shape) == 1
@@ -367,7 +406,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
                 rows += [{**rows[-1], "status": status, "iterations": 0, "true_residual": math.nan}] * (last - first)
                 continue
             part_start = None if parts[1] is None else view(parts[1], "x0", context)
-            part = self._solve_at_once(view(parts[0], "b", context), part_start, None, on_residual)
+            part = self._solve_at_once(view(parts[0], "b", context), part_start, trans, None, on_residual)
             found = part.x if k == 1 or last - first == k else part.x[:, 0 if flat else slice(0, last - first)]
             result.array[where] = found
             rows += [_row(part)] if k == 1 else part.columns[: last - first]
@@ -396,21 +435,6 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         """A solver of the same settings for another matrix of the same shape."""
         return Solver(arrays, shape=self.shape, device=self._context, **{**self._settings, **settings})
 
-    def _adjoint_solver(self) -> Solver:
-        """The solver for the conjugate transpose of A."""
-        if "adjoint" not in self._others:
-            if not isinstance(self._settings["preconditioner"], str):
-                raise NotImplementedError("the adjoint of a solver needs a preconditioner that is a name")
-            m = self._matrix
-            handle = _core.matrix_transpose(self._context._handle, self._parts)
-            turned = made(handle, self._context, "numpy" if m.device == "cpu" else m.kind)
-            data, indices, indptr, *_ = arrays_of(turned, None)
-            if m.data.dtype.kind == "c":
-                data = data.conj().resolve_conj() if hasattr(data, "resolve_conj") else data.conj()
-            arrays = (data, indices, indptr)
-            self._others["adjoint"] = self._again(arrays, dtype=self._dtype, vectors=self._vectors)
-        return self._others["adjoint"]
-
     # ------------------------------------------------------------------ as a LinearOperator
 
     def _solved(self, b: Any) -> Any:
@@ -429,10 +453,10 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return self._solved(b)
 
     def _rmatvec(self, b: Any) -> Any:
-        return self._adjoint_solver()._solved(b)
+        return solved(self.solve(b, trans="H"))
 
     def _rmatmat(self, b: Any) -> Any:
-        return self._adjoint_solver()._solved(b)
+        return solved(self.solve(b, trans="H"))
 
     # ------------------------------------------------------------------ values, description
 
@@ -510,7 +534,7 @@ def options_given(options: dict[str, Any] | None) -> dict[str, Any]:
 
 def settings(
     solver: Any, precond: Any, rung: Any, dtype: np.dtype, vectors: int, inner: bool, rtol: Any, atol: Any,
-    maxiter: Any, restart: Any, check_symmetry: Any,
+    maxiter: Any, restart: Any, check_symmetry: Any, recycle: int,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The first of the settings that _core.solver and _core.group_solver take, checked."""
     return (
@@ -525,6 +549,7 @@ def settings(
         0 if maxiter is None else whole(maxiter, "maxiter", 1, 2**63 - 1),
         0 if restart is None else whole(restart, "restart", 1),
         int(bool(check_symmetry)),
+        recycle,
     )
 
 
@@ -772,6 +797,19 @@ def common_type(A: Any, b: Any) -> Any:
     return found if found in CODES and found.kind in "fc" else (None if of_a.kind in "fc" else np.dtype("float64"))
 
 
+def _adjoint_of(M: Any) -> Callable[[Any], Any]:
+    """The product with the conjugate transpose of a preconditioner."""
+    if isinstance(M, Solver):
+        return lambda r: M.solve(r, trans="H").x
+    try:
+        adjoint = M.H if hasattr(M, "H") else M.conj().T
+    except AttributeError:
+        raise NotImplementedError(
+            "the transpose of A needs that of the preconditioner: pass a matrix, or an operator with .H"
+        ) from None
+    return adjoint.__matmul__  # type: ignore[no-any-return]
+
+
 def _wrapped(M: Any, rows: int, dtype: np.dtype, kind: Callable[[], str], context: Context) -> Any:
     """A preconditioner of the library that calls M with arrays of the kind."""
     # for the library, a complex vector is one of real and imaginary parts
@@ -781,8 +819,8 @@ def _wrapped(M: Any, rows: int, dtype: np.dtype, kind: Callable[[], str], contex
         raise ValueError(f"M has the shape {tuple(shape)}, the matrix has {rows} rows")
     if isinstance(M, Plan) and M._context is context and M._dtype == dtype and M._vectors == 1:
 
-        def apply(r: int, z: int) -> None:
-            _core.apply(M._handle, r, z, None, None)
+        def apply(r: int, z: int, transposed: bool) -> None:
+            _core.apply((M.H if transposed else M)._handle, r, z, None, None)
 
     else:
         if not hasattr(M, "__matmul__") and not callable(M):
@@ -793,8 +831,9 @@ def _wrapped(M: Any, rows: int, dtype: np.dtype, kind: Callable[[], str], contex
             def multiply(r: Any) -> Any:
                 return M.solve(r).x
 
-        def apply(r: int, z: int) -> None:
-            answer = multiply(Borrowed(context, r, (rows,), dtype).copy_as(kind(), context))
+        def apply(r: int, z: int, transposed: bool) -> None:
+            function = _adjoint_of(M) if transposed else multiply
+            answer = function(Borrowed(context, r, (rows,), dtype).copy_as(kind(), context))
             if isinstance(answer, np.ndarray) and np.can_cast(answer.dtype, dtype, "same_kind"):
                 answer = answer.astype(dtype, copy=False)  # digits that the iteration in float32 does not have
             back, _ = taken(answer, "the result of M", dtype, context)
