@@ -6,7 +6,7 @@
  *     spmv_batch_solve(batch, values, b, x, count, results, sizeof *results);
  *     spmv_batch_destroy(batch);
  *
- * examples/batch.c is a whole program.
+ * docs/library.md has a whole function.
  *
  * Layout. One system after the other, without gaps, all in the context's memory:
  *
