@@ -121,5 +121,5 @@ def test_complaints():
         copy.copy(batch)
     wide = spmv.Batch(sp.csr_array(np.ones((2, 3))))
     assert wide.multiply(np.ones((1, 6)), np.ones((1, 3))).tolist() == [[3.0, 3.0]]
-    with pytest.raises(ValueError, match="not square"):
+    with pytest.raises(ValueError, match="2 rows and 3 columns"):
         wide.solve(np.ones((1, 6)), np.ones((1, 2)))

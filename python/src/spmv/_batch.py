@@ -253,7 +253,7 @@ def batch_solve(A: Any, values: Any, B: Any, x0: Any = None, out: Any = None, **
     Examples
     --------
     >>> import numpy as np, spmv
-    >>> A = spmv.generate("poisson1d:100")
+    >>> A = spmv.generate("poisson2d:10")
     >>> values = A.data * np.array([[1.0], [2], [3]])
     >>> result = spmv.batch_solve(A, values, np.ones((3, 100)), solver="cg")
     >>> result.status
