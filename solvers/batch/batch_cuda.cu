@@ -1,17 +1,18 @@
 /* Batches on a GPU: the methods of batch_methods.h, a block for each system.
  *
- * Idea:       the block takes the next system that is left, until none is. Its threads are the lanes of
- *             batch_internal.h, so a block has 32 to 256. Values and the vector that a product gathers from are in
- *             shared memory where they fit. With up to BATCH_SMALL rows a thread keeps its elements of all other
- *             vectors in registers; else they are in shared memory as far as they fit, then in a workspace of the
- *             block. A value is read from memory once a system, not once a product.
- *             Values lie in shared memory by the ranks of entries in their rows, in groups of 32 rows: lanes of a
- *             warp read neighbours, however long rows are, and no place is wasted.
+ * Idea:       a block takes the next system that is left, until none is. Its threads are the lanes of
+ *             batch_internal.h, so a block has 32 to 256. There are two kernels:
+ *             solve_staged, for real systems of up to BATCH_SMALL rows whose values fit: values and the vector that a
+ *             product gathers from are in shared memory, all other vectors in registers. A value is read from memory
+ *             once a solve, not once a product. Values lie by the ranks of entries in their rows (batch_slots).
+ *             solve_any, for all others: vectors are in shared memory as far as they fit, then in a workspace of the
+ *             block; values are read where they are.
+ *             The basis of gmres is in the workspace: in shared memory it would leave room for few blocks.
  * Launches:   1.
- * Bytes:      values, b, x and 56 for each system; from caches 2 or 4 for each entry and product (columns).
+ * Bytes:      values, b, x and 56 for each system. Staged: from caches 6 for each entry and product.
  * Barriers:   batch_methods.h.
  * Balance:    systems, taken from a counter.
- * Bits:       the order of batch_internal.h. It depends neither on the places of arrays nor on the block.
+ * Bits:       the order of batch_internal.h, in both kernels.
  * Source:     a block a system, shared memory by priority: A. Kashi, P. Nayak, D. Kulkarni, A. Scheinberg, P. Lin,
  *             H. Anzt, "Batched sparse iterative solvers on GPU for the collision operator for fusion plasma
  *             simulations", IPDPS 2022.
@@ -497,11 +498,11 @@ struct places {
     }
 };
 
-/* Shared memory for a block: at least SHARE blocks have their values in a multiprocessor at once, or values are read
- * from memory. STATIC: bytes of the kernel's own, and what the system keeps of each block's. */
+/* Shared memory of a block: a staged system may take all of a multiprocessor's, because that is still faster than
+ * reading values from memory in each product. Else a block leaves room for SHARE - 1 others. STATIC: bytes of the kernel's own, and what the system keeps of each block's. */
 enum { SHARE = 2, STATIC = 3072 };
 
-void lay_out(spmv_batch *batch, int most_shared)
+void lay_out(spmv_batch *batch, int most_shared, int share)
 {
     const int64_t size = (int64_t)spmv_type_size(batch->type), vector = batch->rows * size;
     batch_layout *const l = &batch->job.layout;
@@ -510,9 +511,12 @@ void lay_out(spmv_batch *batch, int most_shared)
     l->staged = type_is_real(batch->type) && batch->rows <= BATCH_SMALL && p.fits(batch->nnz * size);
     if (l->staged)
         l->val = p.take(batch->nnz * size);
+    else
+        p = {share, 0, 0}, l->input = p.take(vector);
     for (int v = 0; v < batch_vectors(batch->job.method) && !l->staged; v++)
         l->vector[v] = p.take(vector);
     if (batch->job.method == BATCH_GMRES) {
+        p.left = 0;
         l->scalars = p.take(batch_scalars(batch->job.restart) * size);
         l->basis = p.take(batch->job.restart * vector);
     }
@@ -534,7 +538,7 @@ extern "C" spmv_status batch_prepare_cuda(spmv_batch *batch)
         if (st != SPMV_OK)
             return st;
         const int share = device->shared_bytes / SHARE - STATIC;
-        lay_out(batch, share < most - STATIC ? share : most - STATIC);
+        lay_out(batch, most - STATIC, share < most - STATIC ? share : most - STATIC);
         return with_kernel(batch, [&](auto of) {
             static uint64_t told;
             int resident = 0;
