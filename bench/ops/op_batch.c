@@ -187,6 +187,7 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     struct solve *const solve = calloc(1, sizeof *solve);
     if (solve == NULL)
         return work_out_of_memory(work, "a solve", (int64_t)sizeof *solve);
+    name = strcmp(name, "auto") == 0 ? "bicgstab" : name;
     *method = (struct method){.work = work, .state = solve, .name = name, .precond = "jacobi"};
     spmv_status st = loop ? open_loop(work, name + strlen(LOOP), solve) : open_batch(work, name, solve);
     if (st == SPMV_OK && !loop) {
@@ -266,7 +267,7 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
     for (int64_t k = 0; k < state->count; k++) {
         const double ratio = residual_of(work, state, host_result, k) / (2 * state->rtol);
         if (!(ratio <= check->ratio)) {
-            check->ratio = ratio;
+            check->ratio = ratio <= HUGE_VAL ? ratio : HUGE_VAL;
             check->at = k;
         }
     }
