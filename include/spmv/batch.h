@@ -67,10 +67,10 @@ SPMV_API const char *spmv_batch_solver_name(int index);
  *   options  NULL means defaults; strings need not outlive the call
  *   *batch   NULL after an error
  *
- * Memory: 8 bytes for each entry of the pattern and 8 for each row, once. A square pattern also takes
- * workspace for the systems that are solved at the same time (one for each thread, on a GPU for each
- * resident block): 8 vectors of rows elements each, gmres 4 + restart, as far as the shared memory of
- * the GPU does not hold them.
+ * Memory: 4 bytes for each entry of the pattern and each row, on a GPU up to 14 and 12. A square pattern also
+ * takes workspace for the systems that are solved at the same time (one for each thread, on a GPU for each
+ * resident block, in at most 1/16 of its memory): 8 vectors of rows elements each, gmres 5 + restart, as far
+ * as the shared memory of the GPU does not hold them.
  *
  * Errors: SPMV_ERROR_METHOD (no such solver or preconditioner; the message lists the names),
  * SPMV_ERROR_ARGUMENT (an option out of its range), SPMV_ERROR_TYPE, SPMV_ERROR_SIZE (wrong offsets or

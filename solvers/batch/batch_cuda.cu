@@ -502,6 +502,9 @@ struct places {
  * reading values from memory in each product. Else a block leaves room for SHARE - 1 others. STATIC: bytes of the kernel's own, and what the system keeps of each block's. */
 enum { SHARE = 2, STATIC = 3072 };
 
+/* Workspaces take at most this part of the device's memory: with large systems fewer are solved at once. */
+enum { WORK_SHARE = 16 };
+
 void lay_out(spmv_batch *batch, int most_shared, int share)
 {
     const int64_t size = (int64_t)spmv_type_size(batch->type), vector = batch->rows * size;
@@ -550,7 +553,10 @@ extern "C" spmv_status batch_prepare_cuda(spmv_batch *batch)
                                   cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, batch->job.lanes,
                                                                                 (size_t)batch->job.layout.shared_bytes),
                                   name);
-            batch->groups = device->multiprocessors * (resident > 0 ? resident : 1);
+            const int64_t work = batch->job.layout.work_bytes;
+            const int64_t blocks = (int64_t)device->multiprocessors * (resident > 0 ? resident : 1);
+            const int64_t most_blocks = work > 0 ? (int64_t)device->memory_bytes / WORK_SHARE / work : blocks;
+            batch->groups = (int)(blocks < most_blocks ? blocks : most_blocks > 0 ? most_blocks : 1);
             return made;
         });
     });

@@ -192,7 +192,12 @@ class Batch:
         )
         status = np.array(names, dtype=object)
         x = self._ended(result, target, given, out)
-        return BatchResult(x, status == "SPMV_OK", status, *integers, *reals, message)
+        iterations, restarts = integers
+        norm_b, tolerance, recurrence, true = reals
+        converged = status == "SPMV_OK"
+        return BatchResult(
+            x, converged, status, iterations, restarts, norm_b, tolerance, recurrence, true, message
+        )
 
     def _inputs(self, values: Any, X: Any, name: str, length: int) -> tuple[View, View, View]:
         """The values, the vectors, and the caller's view of these."""
