@@ -231,8 +231,8 @@ static const struct row rows[] = {
      .help = "seed of random vectors, elements and generated matrices"},
     {"vectors", .argument = "K", COUNTS(vectors, 1, INT_MAX), .commands = IN_BENCH | IN_SOLVE,
      .help = "without b: number of generated right-hand sides (default: 1)",
-     .special = {{IN_BENCH, "spmm, sddmm: vectors multiplied together, or several numbers separated by commas; implies "
-                            "--op spmm (default: 4)"}}},
+     .special = {{IN_BENCH, "spmm, sddmm: vectors multiplied together; batch: systems; or several numbers separated by "
+                            "commas; implies --op spmm (default: 4)"}}},
     {"layout", .argument = "rows|columns", CHOICE(int, layout, layouts), .commands = IN_BENCH, .standard = "rows",
      .help = "spmm: whether the vectors are stored row by row, or one after the other"},
     {"right", .argument = "B", READ_FILE(right), .commands = IN_BENCH,

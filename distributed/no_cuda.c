@@ -25,6 +25,7 @@
 #include "product/sddmm/sddmm_internal.h"
 #include "solvers/accuracy/backward_error.h"
 #include "solvers/amg/amg_internal.h"
+#include "solvers/batch/batch_internal.h"
 #include "solvers/cg/cg_internal.h"
 #include "solvers/eigen/eigen_passes.h"
 #include "solvers/krylov/krylov_columns.h"

@@ -73,12 +73,13 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
         return bench_load_check(o, count);
     }
     const bool spmm = strcmp(b->run.operation->name, "spmm") == 0;
-    const bool several = spmm || strcmp(b->run.operation->name, "sddmm") == 0;
+    const bool batch = strcmp(b->run.operation->name, "batch") == 0;
+    const bool several = spmm || batch || strcmp(b->run.operation->name, "sddmm") == 0;
     b->widths =
         several && o->vectors.count > 0 ? o->vectors : (struct counts){.at = {several ? USUAL_VECTORS : 0}, .count = 1};
     if ((!several && o->vectors.count > 0) || (!spmm && option_given(o, "layout"))) {
         complain("--%s is for --op spmm%s, not for --op %s", option_given(o, "layout") ? "layout" : "vectors",
-                 option_given(o, "layout") ? "" : " and sddmm", o->op);
+                 option_given(o, "layout") ? "" : ", sddmm and batch", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
     b->run.solutions = option_given(o, "precond");
@@ -101,7 +102,7 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     }
     if (o->right != NULL && o->project != NULL)
         return report(SPMV_ERROR_ARGUMENT, "either --right or --project, not both");
-    if (type_is_half(o->type) && strcmp(b->run.operation->name, "spmv") != 0 && !several) {
+    if (type_is_half(o->type) && strcmp(b->run.operation->name, "spmv") != 0 && (!several || batch)) {
         complain("--type %s is for --op spmv, spmm and sddmm, not for --op %s", spmv_type_name(o->type), o->op);
         return SPMV_ERROR_TYPE;
     }
@@ -369,7 +370,8 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
  * they are the generator's own, which are positive definite. */
 static void complete_spec(const struct bench *b, const char *argument, char *text, size_t size)
 {
-    const bool random = !b->run.operation->solver && strstr(argument, "values=") == NULL;
+    const struct operation *const operation = b->run.operation;
+    const bool random = !operation->solver && !operation->keeps_values && strstr(argument, "values=") == NULL;
     char seed[32] = "";
     if (strstr(argument, "seed=") == NULL)
         snprintf(seed, sizeof seed, ",seed=%lld", (long long)b->o->seed);

@@ -19,6 +19,7 @@
     X(cg)                                                                                                              \
     X(gmres)                                                                                                           \
     X(bicgstab)                                                                                                        \
+    X(batch)                                                                                                           \
     X(spmm)                                                                                                            \
     X(sddmm)                                                                                                           \
     X(spgemm)                                                                                                          \
@@ -95,6 +96,7 @@ struct operation {
     bool on_matrix, on_file;          /* the operand is a matrix, or a file; neither: n elements */
     bool solver;                      /* a run is a whole solve, described in problem.solved */
     bool allocates;                   /* a run takes memory, which is measured on a CPU */
+    bool keeps_values;                /* no solver, but generated matrices keep their values, as for one */
     bool unsymmetric;                 /* a solver for matrices that need not be symmetric */
     int peer_op;                      /* enum peer_op; -1: no peers */
     struct operation_methods methods;
@@ -141,7 +143,7 @@ struct work {
     spmv_context *checker; /* on the host, with another backend than ctx */
     spmv_type type;
     int compression;     /* for spmv's plans */
-    int vectors;         /* for spmm and sddmm; 0: 1 */
+    int vectors;         /* for spmm, sddmm and batch (systems); 0: 1 */
     int layout;          /* enum spmv_layout, of them */
     int restart;         /* for gmres: iterations between restarts; 0: 50 */
     int max_iterations;  /* of a solver; 0: 3000 */

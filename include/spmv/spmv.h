@@ -8,6 +8,7 @@
  *   plan.h            y = alpha op(A) x + beta y: plans, products, the check of a result
  *   spgemm.h          C = A B: products of sparse matrices
  *   sddmm.h           Y = P o (A B'): sampled products, and the softmax of rows
+ *   batch.h           many small systems A_k x_k = b_k with one pattern
  *   solvers.h         A x = b by conjugate gradients
  *   eigen.h           eigenvalues of symmetric matrices by LOBPCG and Lanczos, singular values
  *   least_squares.h   min ||A x - b|| by LSMR, LSQR and CGLS
@@ -25,6 +26,7 @@
 #ifndef SPMV_SPMV_H
 #define SPMV_SPMV_H
 
+#include <spmv/batch.h>
 #include <spmv/context.h>
 #include <spmv/eigen.h>
 #include <spmv/group.h>

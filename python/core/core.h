@@ -39,6 +39,7 @@ enum object_kind {
     KIND_MATRIX,
     KIND_SPGEMM,
     KIND_SDDMM,
+    KIND_BATCH,
     KIND_BLOCK,
     KIND_DLPACK,
     KIND_GROUP, /* of one rank, as the next two */
@@ -103,6 +104,7 @@ int to_solver(PyObject *from, void *to);
 int to_matrix_object(PyObject *from, void *to);
 int to_spgemm_plan(PyObject *from, void *to);
 int to_sddmm(PyObject *from, void *to);
+int to_batch(PyObject *from, void *to);
 int to_precond_or_none(PyObject *from, void *to);
 int to_group(PyObject *from, void *to);
 int to_group_matrix(PyObject *from, void *to);
@@ -145,6 +147,6 @@ static inline void *address(unsigned long long number)
 
 /* The functions of the module, by file. */
 extern PyMethodDef context_methods[], product_methods[], matrix_methods[], solve_methods[], primitive_methods[],
-    exchange_methods[], group_methods[], jax_methods[];
+    exchange_methods[], group_methods[], jax_methods[], batch_methods[];
 
 #endif

@@ -109,6 +109,9 @@ static void destroy(spmv_context *ctx, enum object_kind kind, void *made)
     case KIND_SDDMM:
         spmv_sddmm_destroy(made);
         break;
+    case KIND_BATCH:
+        spmv_batch_destroy(made);
+        break;
     case KIND_BLOCK:
         spmv_free(ctx, made);
         break;
@@ -352,6 +355,11 @@ int to_spgemm_plan(PyObject *from, void *to)
 int to_sddmm(PyObject *from, void *to)
 {
     return to_object(from, KIND_SDDMM, "sampled product", to);
+}
+
+int to_batch(PyObject *from, void *to)
+{
+    return to_object(from, KIND_BATCH, "batch", to);
 }
 
 int to_group(PyObject *from, void *to)

@@ -24,8 +24,8 @@ static bool add_types(PyObject *module)
 
 static int fill(PyObject *module)
 {
-    PyMethodDef *const all[] = {context_methods,   product_methods,  matrix_methods, solve_methods,
-                                primitive_methods, exchange_methods, group_methods,  jax_methods};
+    PyMethodDef *const all[] = {context_methods,  product_methods, matrix_methods, solve_methods, primitive_methods,
+                                exchange_methods, group_methods,   jax_methods,    batch_methods};
     bool well = core_types_make(module) && add_types(module) &&
                 PyModule_AddStringConstant(module, "VERSION", spmv_version()) == 0;
     for (size_t i = 0; i < sizeof all / sizeof *all && well; i++)

@@ -105,7 +105,7 @@ check_includes() {
         if (path ~ /^include\/spmv\/(matrix|io)\.h$/) return 4
         if (path ~ /^include\/spmv\/(plan|operator|sddmm)\.h$/) return 5
         if (path ~ /^include\/spmv\/(spgemm|multiply)\.h$/) return 6
-        if (path ~ /^include\/spmv\/(solvers|eigen|least_squares|preconditioner)\.h$/) return 7
+        if (path ~ /^include\/spmv\/(solvers|batch|eigen|least_squares|preconditioner)\.h$/) return 7
         if (path ~ /^include\/spmv\/(group|spmv)\.h$/) return 8
         if (path ~ /^include\//) return 0
         if (path ~ /^core\//) return 1

@@ -156,6 +156,23 @@ static void fits(void **state)
     assert_true(fabs(result.true_residual - sqrt(0.2)) < 1e-12 && result.stop == SPMV_STOP_LEAST_SQUARES);
 }
 
+static void batches(void **state)
+{
+    /* 2 and 4 times the identity, with an entry of 1 above the diagonal */
+    static const int32_t rows[] = {0, 2, 3}, columns[] = {0, 1, 1};
+    static const double values[] = {2, 1, 2, 4, 1, 4}, b[] = {3, 2, 9, 4}, expected[] = {1, 1, 2, 1};
+    spmv_context *const ctx = *state;
+    const spmv_csr pattern = support_csr(2, 2, rows, columns, NULL);
+    double x[4];
+    void *const device_values = support_upload(ctx, values, sizeof values),
+                *const device_b = support_upload(ctx, b, sizeof b), *const device_x = support_upload(ctx, b, sizeof b);
+    assert_ok(ctx, solve_all(ctx, &pattern, device_values, device_b, device_x, 2));
+    assert_ok(ctx, spmv_download(ctx, device_x, x, sizeof x));
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs(x[i] - expected[i]) < 1e-7);
+    support_free_in(ctx, device_values, device_b, device_x);
+}
+
 static void solves(void **state)
 {
     enum { N = 100 };
@@ -243,6 +260,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(checks),
         with_context(solves),
         with_context(fits),
+        with_context(batches),
         cmocka_unit_test(events),
         cmocka_unit_test(readme),
     };

@@ -22,6 +22,7 @@ static spmv_sddmm *sampled;       /* with one column */
 static spmv_preconditioner *jacobi, *renewed;
 static spmv_solver *solver;
 static spmv_least_squares *fit;
+static spmv_batch *batch; /* of diagonal matrices */
 static spmv_context *reference;
 static spmv_group *group; /* of one rank */
 static spmv_group_matrix *group_matrix;
@@ -204,6 +205,9 @@ CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
 CALL(estimate_singular_values, C, arg(1, &csr), 0.1, 0, arg(2, host), sizeof(size_t))
 CALL(eigs, C, arg(1, &csr), arg(2, NULL), arg(3, NULL), arg(4, NULL), arg(5, NULL), 0)
 CALL(svds, C, arg(1, &csr), arg(2, NULL), arg(3, NULL), arg(4, NULL), arg(5, NULL), arg(6, NULL), 0)
+CALL(batch_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
+CALL(batch_apply, arg(0, batch), arg(1, x), arg(2, x), arg(3, y), 1)
+CALL(batch_solve, arg(0, batch), arg(1, x), arg(2, x), arg(3, y), 1, arg(4, NULL), 0)
 CALL(least_squares_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(least_squares_solve, arg(0, fit), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
@@ -360,6 +364,9 @@ static const struct function functions[] = {
     ROW(estimate_singular_values, 3, 0),
     ROW(eigs, 2, 4),
     ROW(svds, 2, 5),
+    ROW(batch_create, 3, 1),
+    ROW(batch_apply, 4, 0),
+    ROW(batch_solve, 4, 1),
     ROW(least_squares_create, 3, 1),
     ROW(least_squares_solve, 3, 1),
     ROW(solver_create, 3, 1),
@@ -459,6 +466,8 @@ static void release_made(const char *name)
         spmv_plan_destroy(made);
     else if (strstr(name, "preconditioner"))
         spmv_preconditioner_destroy(made);
+    else if (strcmp(name, "spmv_batch_create") == 0)
+        spmv_batch_destroy(made);
     else if (strstr(name, "least_squares_create"))
         spmv_least_squares_destroy(made);
     else if (strstr(name, "solver_create"))
@@ -539,6 +548,7 @@ static void check_options(void)
     spmv_pieces_options_init(NULL, sizeof(spmv_pieces_options));
     spmv_cg_options_init(NULL, sizeof(spmv_cg_options));
     spmv_solver_options_init(NULL, sizeof(spmv_solver_options));
+    spmv_batch_options_init(NULL, sizeof(spmv_batch_options));
     spmv_least_squares_options_init(NULL, sizeof(spmv_least_squares_options));
     spmv_eigen_options_init(NULL, sizeof(spmv_eigen_options));
     spmv_group_matrix_options_init(NULL, sizeof(spmv_group_matrix_options));
@@ -609,6 +619,8 @@ static void check_objects(void)
     spmv_spgemm_plan_destroy(NULL);
     spmv_sddmm_destroy(NULL);
     assert_true(spmv_sddmm_bytes(NULL) == 0);
+    spmv_batch_destroy(NULL);
+    assert_true(spmv_batch_bytes(NULL) == 0);
     spmv_spgemm_pattern(NULL, NULL);
     spmv_spgemm_pattern(NULL, &product_view);
     assert_true(product_view.rows == 0 && product_view.row_ptr == NULL && product_view.col == NULL);
@@ -701,6 +713,7 @@ static void check_names(void)
                                      spmv_preconditioner_name(w),
                                      spmv_solver_name(w),
                                      spmv_least_squares_name(w),
+                                     spmv_batch_solver_name(w),
                                      spmv_eigen_name(w),
                                      spmv_spec_form(w, NULL)};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
@@ -727,6 +740,7 @@ static const struct {
     {"spmv_pieces_options_init", 1, check_options},
     {"spmv_cg_options_init", 1, check_options},
     {"spmv_solver_options_init", 1, check_options},
+    {"spmv_batch_options_init", 1, check_options},
     {"spmv_least_squares_options_init", 1, check_options},
     {"spmv_eigen_options_init", 1, check_options},
     {"spmv_group_matrix_options_init", 1, check_options},
@@ -768,6 +782,8 @@ static const struct {
     {"spmv_spgemm_plan_destroy", 1, check_objects},
     {"spmv_sddmm_destroy", 1, check_objects},
     {"spmv_sddmm_bytes", 1, check_objects},
+    {"spmv_batch_destroy", 1, check_objects},
+    {"spmv_batch_bytes", 1, check_objects},
     {"spmv_spgemm_pattern", 2, check_objects},
     {"spmv_plan_context", 1, check_objects},
     {"spmv_plan_passed_over", 2, check_objects},
@@ -788,6 +804,7 @@ static const struct {
     {"spmv_preconditioner_name", 0, check_names},
     {"spmv_solver_name", 0, check_names},
     {"spmv_least_squares_name", 0, check_names},
+    {"spmv_batch_solver_name", 0, check_names},
     {"spmv_eigen_name", 0, check_names},
     {"spmv_compact_rung_name", 0, check_names},
     {"spmv_reduce_rung_name", 0, check_names},
@@ -950,6 +967,10 @@ static void enumerations(void **state)
         fitting.scaling = SPMV_SCALING_AUTO;
         fitting.type = (spmv_type)w;
         REFUSED(spmv_least_squares_create(ctx, &csr, &fitting, (spmv_least_squares **)&made));
+        spmv_batch_options batched;
+        spmv_batch_options_init(&batched, sizeof batched);
+        batched.type = (spmv_type)w;
+        REFUSED(spmv_batch_create(ctx, &csr, &batched, (spmv_batch **)&made));
         /* memory of the arrays */
         spmv_csr odd = csr;
         odd.memory = (spmv_memory)w;
@@ -1021,6 +1042,7 @@ static int begin(void **state)
     snprintf(file, sizeof file, "%s/a.mtx", folder);
     snprintf(vector_file, sizeof vector_file, "%s/b.txt", folder);
     ctx = support_context();
+    static const int32_t diagonal_ptr[] = {0, 1, 2, 3, 4}, diagonal_col[] = {0, 1, 2, 3};
     csr = support_csr(N, N, row_ptr, col, val);
     host = calloc(512, 1); /* also receives descriptions */
     void **const arrays[] = {&x, &y, &z, &count, &counts, &keys, &scalar};
@@ -1043,6 +1065,8 @@ static int begin(void **state)
     assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", &csr, &renewing, &renewed));
     assert_ok(ctx, spmv_solver_create(ctx, &csr, NULL, &solver));
     assert_ok(ctx, spmv_least_squares_create(ctx, &csr, NULL, &fit));
+    const spmv_csr diagonal = support_csr(N, N, diagonal_ptr, diagonal_col, NULL);
+    assert_ok(ctx, spmv_batch_create(ctx, &diagonal, NULL, &batch));
     reference = support_context_on(SPMV_BACKEND_REF, 1);
     assert_ok(ctx, spmv_group_create_threads(&ctx, 1, &group));
     assert_ok(ctx, spmv_group_matrix_create(group, &csr, NULL, &group_matrix));
@@ -1066,6 +1090,7 @@ static int end(void **state)
     spmv_preconditioner_destroy(renewed);
     spmv_solver_destroy(solver);
     spmv_least_squares_destroy(fit);
+    spmv_batch_destroy(batch);
     spmv_plan_destroy(plan);
     spmv_spgemm_plan_destroy(squared);
     spmv_sddmm_destroy(sampled);

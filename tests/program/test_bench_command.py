@@ -388,8 +388,8 @@ class Bench(unittest.TestCase):
         self.assertTrue(columns < json.loads(done.stdout)["result"]["run_bytes"] < most)
         self.fails(4, "has 81 columns, the second one 4 rows", "--op", "spgemm", "poisson2d:9", "--right",
                    "poisson2d:2", "--peers", "none")
-        self.fails(1, "--vectors is for --op spmm and sddmm", "--op", "scan", "--vectors", "2")
-        self.fails(1, "--vectors is for --op spmm and sddmm", "--op", "spmv-dot", "--vectors", "2", "poisson2d:9")
+        self.fails(1, "--vectors is for --op spmm, sddmm and batch", "--op", "scan", "--vectors", "2")
+        self.fails(1, "--vectors is for --op spmm, sddmm and batch", "--op", "spmv-dot", "--vectors", "2", "poisson2d:9")
         self.fails(1, "--vectors 0", "--vectors", "0", "poisson2d:9")
         self.fails(1, "--layout is for --op spmm", "--layout", "columns", "poisson2d:9")
         self.fails(4, "real types", "--op", "spmv-dot", "--type", "c64", "poisson2d:9")
@@ -408,6 +408,10 @@ class Bench(unittest.TestCase):
         self.assertEqual([r["matrix"]["name"][-10:] for r in results], [" 3 vectors", "20 vectors"])
         self.assertTrue(all(r["verify"]["passed"] and r["result"]["op"] == "sddmm" for r in results))
         self.fails(9, "CHECK FAILED", "--op", "sddmm", "uniform:30,40,5", env={"SPMV_TEST_PLANT_ERROR": "0"})
+        done = self.ok("--op", "batch", "--vectors", "3", "poisson2d:6", "--method", "cg,loop-cg", "--json")
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertTrue(len(results) == 2 and all(r["verify"]["passed"] for r in results))
+        self.fails(9, "CHECK FAILED", "--op", "batch", "poisson2d:6", env={"SPMV_TEST_PLANT_ERROR": "0"})
         self.fails(1, "--vectors : must be an integer", "--vectors", "2,", "poisson2d:9")
         self.fails(1, "--vectors x: must be an integer", "--vectors", "2,x", "poisson2d:9")
         self.fails(1, "at most 8 numbers", "--vectors", "1,2,3,4,5,6,7,8,9", "poisson2d:9")

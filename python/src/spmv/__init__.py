@@ -14,6 +14,7 @@ Nothing is copied where memory and types agree, and results are arrays of the sa
 """
 
 from . import _library  # noqa: F401  the first to load the library
+from ._batch import Batch, BatchResult, batch_multiply, batch_solve
 from ._context import Context, cuda_built
 from ._eigen import EigenError, eigsh, svds
 from ._files import generate, read, write
@@ -43,6 +44,8 @@ from ._spgemm import MultiplyPlan, SpgemmPlan, multiply, multiply_triple, spgemm
 from ._version import __version__
 
 __all__ = [
+    "Batch",
+    "BatchResult",
     "CSR",
     "Context",
     "EigenError",
@@ -58,6 +61,8 @@ __all__ = [
     "Solver",
     "SpgemmPlan",
     "__version__",
+    "batch_multiply",
+    "batch_solve",
     "cg",
     "combine",
     "compact",
