@@ -266,8 +266,10 @@ struct spmv_plan {
     void *epilogue;      /* scratch memory of an epilogue that follows the product */
     int64_t longest_row; /* -1: not yet measured */
     /* of op(A) with its present values; new values reset it to unknown */
-    enum plan_symmetry symmetry;
-    double asymmetry, asymmetry_bound; /* if not symmetric: the difference found, and the bound */
+    /* of complex types Hermitian; and, not on ranks, whether A is its transpose */
+    enum plan_symmetry symmetry, bilinear_symmetry;
+    /* if not: the differences found, and the bound */
+    double asymmetry, bilinear_asymmetry, asymmetry_bound;
     /* An update of values was captured in a graph. Each launch may bring other values, so no result
      * of the symmetry check is kept. */
     bool values_unseen;

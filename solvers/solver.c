@@ -126,7 +126,7 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
                             "spmv_solver_create: the options null_space and null_block are both given");
     const bool of_cg = o->inner != 0 || !choice_is_auto(o->rung); /* options */
     const struct krylov_solver *const sure = solver == NULL && of_cg ? &krylov_cg : solver;
-    if (precond_is_unsymmetric(o->precond) && sure != NULL && (of_cg || sure->symmetric))
+    if (precond_is_unsymmetric(o->precond) && sure != NULL && (of_cg || sure->symmetric || sure->bilinear))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_create: the preconditioner %s is not symmetric: %s cannot use it", o->precond,
                             sure->name);
@@ -419,6 +419,7 @@ static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *
     if (st != SPMV_OK)
         return st;
     const char *const refused = *solver == &krylov_direct ? "the solver direct: take gmres with the preconditioner ilut"
+                                : *solver == &krylov_cocg ? "the solver cocg: take gmres"
                                 : o->inner != 0           ? "the option inner: take type f32 with a larger rtol, or f64"
                                 : o->own_precond != NULL  ? "the option own_precond: take a preconditioner by its name"
                                 : o->plan != NULL         ? "the option plan: the matrix of the group has one"

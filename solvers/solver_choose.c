@@ -18,7 +18,7 @@
 #include "solvers/solver_internal.h"
 
 static const struct krylov_solver *const solvers[] = {&krylov_cg, &krylov_minres, &krylov_gmres, &krylov_bicgstab,
-                                                      &krylov_direct};
+                                                      &krylov_cocg, &krylov_direct};
 enum { METHODS = sizeof solvers / sizeof *solvers };
 
 const char *spmv_solver_name(int index)
@@ -106,6 +106,7 @@ struct system_facts {
     spmv_type type;   /* STAGE_MATRIX and the following */
     bool unsymmetric; /* the named preconditioner is not symmetric */
     bool symmetric;   /* of complex types Hermitian; not looked at if the preconditioner is not symmetric */
+    bool bilinear;    /* complex, its own transpose, not Hermitian; not on ranks */
     double basis;     /* bytes of the vectors of gmres, and the most that they may take */
     int64_t most;
     double smallest; /* diagonal entry of a symmetric matrix; 1 of a complex one */
@@ -146,10 +147,11 @@ static spmv_status count_symmetry(struct system_facts *f, const spmv_plan_info *
 {
     const spmv_solver *const s = f->s;
     const struct krylov look = {.call = "spmv_solver_create", .ctx = s->ctx, .plan = s->plan, .info = *info};
-    const spmv_status st = s->options.symmetry_check == SPMV_SYMMETRY_TRUST ? SPMV_OK : krylov_check_symmetry(&look);
+    const spmv_status st = s->options.symmetry_check == SPMV_SYMMETRY_TRUST ? SPMV_OK : krylov_check_symmetry(&look, false);
     f->symmetric = st == SPMV_OK;
     if (st != SPMV_ERROR_NOT_SYMMETRIC)
         return st;
+    f->bilinear = type_is_complex(info->type) && s->ranks == NULL && krylov_check_symmetry(&look, true) == SPMV_OK;
     s->ctx->error[0] = '\0'; /* no failure */
     return SPMV_OK;
 }
@@ -239,6 +241,11 @@ static bool not_symmetric(const struct system_facts *f)
     return !f->symmetric;
 }
 
+static bool complex_symmetric(const struct system_facts *f)
+{
+    return f->bilinear;
+}
+
 static bool all_negative(const struct system_facts *f)
 {
     return f->s->negates;
@@ -272,6 +279,7 @@ static const struct rule {
     {&krylov_direct, STAGE_FACTOR, has_factor, "{rows} row{s}: a dense factor costs no more than iterations"},
     {&krylov_gmres, STAGE_MATRIX, unsymmetric_precond_fits, "the preconditioner {precond} is not symmetric"},
     {&krylov_bicgstab, STAGE_MATRIX, unsymmetric_precond, "the preconditioner {precond} is not symmetric"},
+    {&krylov_cocg, STAGE_MATRIX, complex_symmetric, "the matrix is complex, its own transpose and not Hermitian"},
     {&krylov_gmres, STAGE_MATRIX, not_symmetric_fits, "the matrix is not {symmetric}"},
     {&krylov_bicgstab, STAGE_MATRIX, not_symmetric_below_limit,
      "the matrix is not {symmetric}, and the vectors of gmres would take {GiB} GiB"},
@@ -414,7 +422,7 @@ static bool precond_failed(const struct chain *c, spmv_status st)
 {
     const spmv_solver *const s = c->s;
     const bool simple = precond_is_identity(s->used_precond) || precond_inverse_diagonal(s->used_precond) != NULL;
-    return chooses_precond(s) && !simple && s->used->symmetric && iterations_left(c) > 0 &&
+    return chooses_precond(s) && !simple && (s->used->symmetric || s->used->bilinear) && iterations_left(c) > 0 &&
            isfinite(c->result->norm_b) &&
            (st == SPMV_ERROR_NOT_FINITE || (st == SPMV_ERROR_NOT_POSITIVE && s->used == &krylov_minres));
 }
@@ -427,7 +435,9 @@ static spmv_status go_on_with_simple(struct chain *c, spmv_status st)
     snprintf(failed, sizeof failed, "%.60s", precond_name(s->used_precond));
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     if (s->simple == NULL) {
-        const spmv_status made = solver_make_precond(s, &krylov_minres, "auto", &s->simple);
+        const spmv_status made = s->used->bilinear
+                                     ? solver_make_precond(s, s->used, "jacobi", &s->simple)
+                                     : solver_make_precond(s, &krylov_minres, "auto", &s->simple);
         if (made != SPMV_OK)
             return context_fail(s->ctx, st, "%s", sentence);
         snprintf(s->simple->why, sizeof s->simple->why, "%s failed at iteration %lld: %.300s", failed,

@@ -314,7 +314,7 @@ static spmv_status cg_solve(const struct krylov *asked)
                          "spmv_cg: on_iterate supports only one right-hand side, without inner iterations"));
     TRY(krylov_take_precond(s, recurrence.type));
     if (s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
-        TRY(krylov_check_symmetry(s));
+        TRY(krylov_check_symmetry(s, false));
     if (krylov_rows(s) == 0)
         return krylov_solve_empty(s);
     st = cg_open(&cg);
