@@ -302,6 +302,10 @@ void by_columns_set(spmv_plan *plan, const spmv_plan_options *options, int64_t r
 spmv_status by_columns_prepare(spmv_plan *plan);
 spmv_status by_columns_multiply(const spmv_plan *plan, const struct plan_product *product);
 
+/* Whether the plan is that of an operator (spmv_plan_wrap), whose matrix has sizes only. Its products call the caller: they
+ * cannot be captured in graphs or be part of kernels. */
+bool plan_is_operator(const spmv_plan *plan);
+
 /* Begin and end a use of the plan, in which it keeps its values and is not destroyed; NULL is allowed. */
 void plan_begin_use(spmv_plan *plan);
 void plan_end_use(spmv_plan *plan);

@@ -17,8 +17,8 @@
 #include "solvers/krylov/not_finite.h"
 #include "solvers/solver_internal.h"
 
-static const struct krylov_solver *const solvers[] = {&krylov_cg, &krylov_minres, &krylov_gmres, &krylov_bicgstab,
-                                                      &krylov_cocg, &krylov_direct};
+static const struct krylov_solver *const solvers[] = {&krylov_cg,       &krylov_minres, &krylov_gmres,
+                                                      &krylov_bicgstab, &krylov_cocg,   &krylov_direct};
 enum { METHODS = sizeof solvers / sizeof *solvers };
 
 const char *spmv_solver_name(int index)
@@ -131,8 +131,8 @@ static spmv_status count_factor(struct system_facts *f)
     const bool near_null = s->ranks != NULL ? s->precond_options.near_nulls > 0 || s->precond_options.dimensions > 0
                                             : s->precond_options.near_null != NULL;
     const bool singular = s->options.null_space != NULL || s->options.null_block > 0;
-    if (solver_rows(s) > DENSE_ROWS || !choice_is_auto(s->options.precond) || s->options.own_precond != NULL ||
-        near_null || singular)
+    if (s->no_entries || solver_rows(s) > DENSE_ROWS || !choice_is_auto(s->options.precond) ||
+        s->options.own_precond != NULL || near_null || singular)
         return SPMV_OK;
     const spmv_status st =
         s->ranks != NULL ? s->ranks->dense(s->ranks->self, &s->direct) : direct_create_dense(s->ctx, &s->a, &s->direct);
@@ -147,7 +147,8 @@ static spmv_status count_symmetry(struct system_facts *f, const spmv_plan_info *
 {
     const spmv_solver *const s = f->s;
     const struct krylov look = {.call = "spmv_solver_create", .ctx = s->ctx, .plan = s->plan, .info = *info};
-    const spmv_status st = s->options.symmetry_check == SPMV_SYMMETRY_TRUST ? SPMV_OK : krylov_check_symmetry(&look, false);
+    const spmv_status st =
+        s->options.symmetry_check == SPMV_SYMMETRY_TRUST ? SPMV_OK : krylov_check_symmetry(&look, false);
     f->symmetric = st == SPMV_OK;
     if (st != SPMV_ERROR_NOT_SYMMETRIC)
         return st;
@@ -181,7 +182,7 @@ static spmv_status count_matrix(struct system_facts *f)
     if (!f->unsymmetric)
         TRY(count_symmetry(f, &info));
     f->smallest = 1;
-    if (f->symmetric && !type_is_complex(info.type))
+    if (f->symmetric && !type_is_complex(info.type) && !s->no_entries)
         TRY(extreme_diagonal(s, SPMV_MIN, &f->smallest));
     if (f->symmetric && f->smallest < 0)
         TRY(solver_look_at_signs(s));
@@ -251,6 +252,11 @@ static bool all_negative(const struct system_facts *f)
     return f->s->negates;
 }
 
+static bool symmetric_operator(const struct system_facts *f)
+{
+    return f->s->no_entries;
+}
+
 static bool hermitian(const struct system_facts *f)
 {
     return type_is_complex(f->type);
@@ -288,6 +294,7 @@ static const struct rule {
      "the memory leaves"},
     {&krylov_cg, STAGE_MATRIX, all_negative,
      "the matrix is symmetric, and every diagonal entry is negative: -A x = -b is solved"},
+    {&krylov_cg, STAGE_MATRIX, symmetric_operator, "products say that the operator is {symmetric}"},
     {&krylov_cg, STAGE_MATRIX, hermitian, "the matrix is Hermitian"},
     {&krylov_cg, STAGE_MATRIX, all_positive, "the matrix is symmetric, and its diagonal is positive"},
     {&krylov_minres, STAGE_MATRIX, otherwise,
@@ -435,9 +442,8 @@ static spmv_status go_on_with_simple(struct chain *c, spmv_status st)
     snprintf(failed, sizeof failed, "%.60s", precond_name(s->used_precond));
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     if (s->simple == NULL) {
-        const spmv_status made = s->used->bilinear
-                                     ? solver_make_precond(s, s->used, "jacobi", &s->simple)
-                                     : solver_make_precond(s, &krylov_minres, "auto", &s->simple);
+        const spmv_status made = s->used->bilinear ? solver_make_precond(s, s->used, "jacobi", &s->simple)
+                                                   : solver_make_precond(s, &krylov_minres, "auto", &s->simple);
         if (made != SPMV_OK)
             return context_fail(s->ctx, st, "%s", sentence);
         snprintf(s->simple->why, sizeof s->simple->why, "%s failed at iteration %lld: %.300s", failed,
@@ -472,7 +478,7 @@ static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
 bool solver_is_out_of_reach(const struct chain *c, double *rounding)
 {
     spmv_plan_info info;
-    return spmv_plan_describe(c->plan, &info, sizeof info) == SPMV_OK &&
+    return !c->s->no_entries && spmv_plan_describe(c->plan, &info, sizeof info) == SPMV_OK &&
            solver_rounding(c->s, info.type, c->b, c->x, rounding) == SPMV_OK &&
            c->result->tolerance < BELOW_ROUNDING * *rounding;
 }

@@ -15,7 +15,7 @@
  *     t_ij = +- re a_ij +- im a_ij,  t_ii = |re a_ii| + |im a_ii|
  *
  * with the signs that make the sums of the diagonals positive. For A = K + i M with positive definite K and M, T = K + M is
- * as good as its inverse can be applied: the eigenvalues of T^-1 A lie on the segment from 1 to i, so their condition is at
+ * as good as its inverse can be applied: the eigenvalues of T^-1 A lie on the line from 1 to i, so their condition is at
  * most sqrt(2) (O. Axelsson, A. Kucherov, Numer. Linear Algebra Appl. 7(4), 2000).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -269,8 +269,10 @@ static const struct real_choice {
     bool (*when)(const struct real_facts *facts, int64_t rows);
 } real_choices[] = {
     {"jacobi", "jacobi", "the diagonal is at least twice the rest of each row", has_strong_diagonal},
-    {"amg", "amg", "real and imaginary parts mostly have rows without a negative sum, as positive definite ones", seems_definite},
-    {"ic0", "fsai", "a factor without fill-in saves most iterations, also where the real part is indefinite", otherwise},
+    {"amg", "amg", "real and imaginary parts mostly have rows without a negative sum, as positive definite ones",
+     seems_definite},
+    {"ic0", "fsai", "a factor without fill-in saves most iterations, also where the real part is indefinite",
+     otherwise},
     {"jacobi", "jacobi", "a factor cannot be made", otherwise},
     {"none", "none", "the diagonal has a zero", otherwise},
 };
@@ -415,8 +417,8 @@ spmv_status solver_make_unsymmetric(spmv_context *ctx, const char *name, const s
 enum precond_for solver_purpose(const struct krylov_solver *solver)
 {
     return solver == &krylov_cg || solver->bilinear ? PRECOND_FOR_CG
-           : solver == &krylov_minres ? PRECOND_FOR_MINRES
-                                      : PRECOND_FOR_UNSYMMETRIC;
+           : solver == &krylov_minres               ? PRECOND_FOR_MINRES
+                                                    : PRECOND_FOR_UNSYMMETRIC;
 }
 
 const struct krylov_solver *solver_with_precond(const struct krylov_solver *first, const char *name)
@@ -578,6 +580,13 @@ static spmv_status make_precond(spmv_solver *s, const struct krylov_solver *solv
     if (s->precond_options.near_null_type == SPMV_TYPE_DEFAULT)
         s->precond_options.near_null_type = s->inner != NULL ? SPMV_F64 : s->precond_options.type; /* that of b */
     s->precond_options.plan = info.vectors == 1 && !type_is_complex(info.type) ? plan : NULL;
+    if (s->no_entries) { /* the identity, which reads nothing */
+        static const int64_t unread = 0;
+        const int64_t rows = info.rows * type_parts(info.type);
+        const spmv_csr sizes = csr_of(rows, rows, 0, &unread, NULL, NULL, s->precond_options.type, SPMV_MEMORY_CONTEXT);
+        TRY(spmv_preconditioner_create(s->ctx, "none", &sizes, &s->precond_options, made));
+        goto done;
+    }
     if (solver->bilinear && type_is_complex(info.type) && a->val != NULL && type_is_complex(a->type) && a->rows > 0) {
         TRY(make_bilinear(s->ctx, name, a, &s->precond_options, made));
         goto done;
@@ -623,8 +632,8 @@ spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solv
     const spmv_csr sizes = solver_sizes(s);
     if (choice_is_auto(s->options.precond))
         context_budget(s->ctx, precond_most_work(&sizes));
-    const spmv_status st = s->ranks != NULL ? make_on_ranks(s, solver_purpose(solver), name, made)
-                                            : make_precond(s, solver, name, made);
+    const spmv_status st =
+        s->ranks != NULL ? make_on_ranks(s, solver_purpose(solver), name, made) : make_precond(s, solver, name, made);
     context_budget(s->ctx, 0);
     if (aside)
         memory_give(room);

@@ -186,6 +186,9 @@ static spmv_status supports(const struct cg *cg, const struct cg_rung *rung)
                             rung->name);
     if (type_is_complex(cg->s.info.type) && rung != &cg_textbook)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: rung %s is for real types only", rung->name);
+    if (plan_is_operator(cg->s.plan) && rung != &cg_textbook)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: rung %s needs the entries of the matrix; textbook takes an operator", rung->name);
     if (cg->s.plan->ranks != NULL && !rung->for_ranks)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: rung %s is for one rank only; textbook is for several", rung->name);

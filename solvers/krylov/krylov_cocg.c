@@ -103,9 +103,5 @@ done:
     return st;
 }
 
-const struct krylov_solver krylov_cocg = {.name = "cocg",
-                                          .solve = krylov_loop_solve,
-                                          .bilinear = true,
-                                          .vectors = vectors,
-                                          .begin = begin,
-                                          .step = step};
+const struct krylov_solver krylov_cocg = {
+    .name = "cocg", .solve = krylov_loop_solve, .bilinear = true, .vectors = vectors, .begin = begin, .step = step};

@@ -327,15 +327,17 @@ static spmv_status fail_broken(const struct krylov *s, int v)
         return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN, "%s: bicgstab: omega is 0 at iteration %lld; try gmres",
                             s->call, k);
     case BROKEN_QUASI_NULL:
-        return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN,
-                            "%s: cocg: a product without conjugation is %g at iteration %lld, of vectors that are not 0; "
-                            "try gmres",
-                            s->call, culprit, k);
+        return context_fail(
+            s->ctx, SPMV_ERROR_BREAKDOWN,
+            "%s: cocg: a product without conjugation is %g at iteration %lld, of vectors that are not 0; "
+            "try gmres",
+            s->call, culprit, k);
     case BROKEN_GROWTH:
-        return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN,
-                            "%s: cocg: the residual before smoothing has grown to %.3g at iteration %lld, so its digits "
-                            "are lost; try gmres",
-                            s->call, krylov_unscaled(s, g->host.culprit), k);
+        return context_fail(
+            s->ctx, SPMV_ERROR_BREAKDOWN,
+            "%s: cocg: the residual before smoothing has grown to %.3g at iteration %lld, so its digits "
+            "are lost; try gmres",
+            s->call, krylov_unscaled(s, g->host.culprit), k);
     default:
         return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "%s: %s: a sum is %g at iteration %lld", s->call,
                             g->s.solver->name, culprit, k);
@@ -376,7 +378,7 @@ static spmv_status open(struct krylov_loop *g)
                                    .parts = (char *)g->small + state_bytes,
                                    .ranks = ranks,
                                    .rank_parts = g->v.rank_parts};
-    if (context_on_device(s->ctx) && ranks == NULL && g->s.solver->step != NULL) {
+    if (context_on_device(s->ctx) && ranks == NULL && g->s.solver->step != NULL && !plan_is_operator(s->plan)) {
         TRY(krylov_persistent_open(g, &g->persistent));
         if (g->persistent == NULL)
             TRY(krylov_queue_open(g, &g->queue));

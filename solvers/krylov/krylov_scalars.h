@@ -26,11 +26,11 @@ enum { KRYLOV_RUNS, KRYLOV_DONE, KRYLOV_BROKEN, KRYLOV_LIMIT };
 /* What broke. */
 enum krylov_broken {
     BROKEN_NOTHING,
-    BROKEN_NOT_FINITE,      /* a sum is not finite */
-    BROKEN_NOT_POSITIVE,    /* minres: r'M^-1 r < 0 */
-    BROKEN_SINGULAR,        /* gmres: the Krylov space ends, and A is singular on it; cgls: A p = 0 */
-    BROKEN_LEAST_SQUARES,   /* minres: r is nearly a null vector of A, so no x reduces it */
-    BROKEN_SHADOW,          /* bicgstab: (r0, A p) = 0 or (r0, r) = 0 */
+    BROKEN_NOT_FINITE,       /* a sum is not finite */
+    BROKEN_NOT_POSITIVE,     /* minres: r'M^-1 r < 0 */
+    BROKEN_SINGULAR,         /* gmres: the Krylov space ends, and A is singular on it; cgls: A p = 0 */
+    BROKEN_LEAST_SQUARES,    /* minres: r is nearly a null vector of A, so no x reduces it */
+    BROKEN_SHADOW,           /* bicgstab: (r0, A p) = 0 or (r0, r) = 0 */
     BROKEN_NO_STABILISATION, /* bicgstab: (t, s) = 0 */
     BROKEN_QUASI_NULL,       /* cocg: a product without conjugation is 0, of vectors that are not */
     BROKEN_GROWTH            /* cocg: the residual has grown by the reciprocal of the roundoff */

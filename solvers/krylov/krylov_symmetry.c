@@ -130,7 +130,10 @@ done:
 static void judge(const struct krylov *k, const struct sums *of)
 {
     const struct real_limits limits = real_limits_of(type_part(k->info.type));
-    const double entries = (double)(k->plan->ranks != NULL ? k->plan->ranks->nnz : k->info.nnz);
+    /* an operator may be dense */
+    const double entries = plan_is_operator(k->plan) ? (double)k->info.rows * (double)k->info.cols
+                           : k->plan->ranks != NULL  ? (double)k->plan->ranks->nnz
+                                                     : (double)k->info.nnz;
     const double nnz = entries * k->info.vectors;
     double largest = 0;
     for (int v = 0; v < VECTORS; v++)

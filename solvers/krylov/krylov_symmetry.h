@@ -58,7 +58,7 @@ struct symmetry_sample {
     struct symmetry_sums *sums; /* SYMMETRY_VECTORS times parts, in the context's memory */
     spmv_type type;
     bool complex; /* the numbers are real and imaginary parts in turn */
-    int team; /* threads for loops on the host */
+    int team;     /* threads for loops on the host */
 };
 
 /* Both only queue their work. */
