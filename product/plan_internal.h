@@ -266,8 +266,10 @@ struct spmv_plan {
     void *epilogue;      /* scratch memory of an epilogue that follows the product */
     int64_t longest_row; /* -1: not yet measured */
     /* of op(A) with its present values; new values reset it to unknown */
-    enum plan_symmetry symmetry;
-    double asymmetry, asymmetry_bound; /* if not symmetric: the difference found, and the bound */
+    /* of complex types Hermitian; and, not on ranks, whether A is its transpose */
+    enum plan_symmetry symmetry, bilinear_symmetry;
+    /* if not: the differences found, and the bound */
+    double asymmetry, bilinear_asymmetry, asymmetry_bound;
     /* An update of values was captured in a graph. Each launch may bring other values, so no result
      * of the symmetry check is kept. */
     bool values_unseen;
@@ -299,6 +301,10 @@ spmv_status plan_share(const spmv_plan *plan, const void *val, spmv_plan **share
 void by_columns_set(spmv_plan *plan, const spmv_plan_options *options, int64_t rows, int64_t cols);
 spmv_status by_columns_prepare(spmv_plan *plan);
 spmv_status by_columns_multiply(const spmv_plan *plan, const struct plan_product *product);
+
+/* Whether the plan is that of an operator (spmv_plan_wrap), whose matrix has sizes only. Its products call the caller: they
+ * cannot be captured in graphs or be part of kernels. */
+bool plan_is_operator(const spmv_plan *plan);
 
 /* Begin and end a use of the plan, in which it keeps its values and is not destroyed; NULL is allowed. */
 void plan_begin_use(spmv_plan *plan);

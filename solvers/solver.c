@@ -132,7 +132,7 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
                             "spmv_solver_create: the options null_space and null_block are both given");
     const bool of_cg = o->inner != 0 || !choice_is_auto(o->rung); /* options */
     const struct krylov_solver *const sure = solver == NULL && of_cg ? &krylov_cg : solver;
-    if (precond_is_unsymmetric(o->precond) && sure != NULL && (of_cg || sure->symmetric))
+    if (precond_is_unsymmetric(o->precond) && sure != NULL && (of_cg || sure->symmetric || sure->bilinear))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_create: the preconditioner %s is not symmetric: %s cannot use it", o->precond,
                             sure->name);
@@ -432,6 +432,99 @@ done:
     return st;
 }
 
+/* ------------------------------------------------------------- from a plan */
+
+/* Options that need the entries of the matrix. */
+static const char *needs_entries(const spmv_solver_options *o, const struct krylov_solver *solver)
+{
+    return solver == &krylov_direct ? "the solver direct"
+           : o->inner != 0          ? "the option inner"
+           : o->plan != NULL        ? "the option plan"
+           : has_null_space(o)      ? "null vectors"
+           : !choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0
+               ? "a preconditioner by name, where own_precond takes a function"
+               : NULL;
+}
+
+static spmv_status check_for_plan(spmv_plan *plan, const spmv_solver_options *o)
+{
+    static const char call[] = "spmv_solver_create_for_plan";
+    spmv_context *const ctx = plan->ctx;
+    const struct krylov_solver *solver = NULL;
+    spmv_plan_info info;
+    spmv_status st = spmv_plan_describe(plan, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = krylov_check_plan(call, plan, &info);
+    if (st == SPMV_OK)
+        st = check_ranges(ctx, o);
+    if (st == SPMV_OK)
+        st = solver_find(ctx, o->solver, &solver);
+    if (st != SPMV_OK)
+        return st;
+    if (plan->ranks != NULL || info.vectors != 1 || o->vectors != 1)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the plan must be of one vector and of one rank", call);
+    const char *const refused = needs_entries(o, solver);
+    if (refused != NULL)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: %s: that needs the entries of the matrix", call, refused);
+    if (o->type != SPMV_TYPE_DEFAULT && o->type != info.type)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: the plan has type %s, the option type is %s", call,
+                            spmv_type_name(info.type), spmv_type_name(o->type));
+    if (!choice_is_auto(o->rung) && solver != NULL && solver != &krylov_cg)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the option rung is for the solver cg, not %s", call,
+                            solver->name);
+    return cg_check_rung(ctx, call, "rung", o->rung);
+}
+
+static spmv_status create_for_plan(spmv_plan *plan, const spmv_solver_options *options, spmv_solver **solver)
+{
+    const double begin = monotonic_seconds();
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = plan->ctx;
+    spmv_solver *s = NULL;
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    TRY(options_take(ctx, "solver", &o, sizeof o, options));
+    TRY(check_for_plan(plan, &o));
+    o.type = plan->type;
+    o.precond = "none";
+    TRY(host_alloc(ctx, sizeof *s, "a solver", (void **)&s));
+    memset(s, 0, sizeof *s);
+    s->ctx = ctx;
+    s->plan = plan;
+    s->borrows_plan = s->no_entries = true;
+    s->a.rows = plan->a.rows;
+    s->a.cols = plan->a.cols;
+    s->a.type = plan->type;
+    s->a.memory = SPMV_MEMORY_CONTEXT;
+    TRY(take_options(s, &o));
+    TRY(host_alloc(ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
+    TRY(host_alloc(ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
+    TRY(host_alloc(ctx, (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
+    TRY(choose(s, false));
+    TRY(make_rest(s));
+    s->seconds = monotonic_seconds() - begin;
+done:
+    if (st != SPMV_OK) {
+        spmv_solver_destroy(s);
+        s = NULL;
+    }
+    *solver = s;
+    return st;
+}
+
+spmv_status spmv_solver_create_for_plan(spmv_plan *plan, const spmv_solver_options *options, spmv_solver **solver)
+{
+    bool outer = false;
+    if (solver != NULL)
+        *solver = NULL;
+    if (plan == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    spmv_status st = context_need(plan->ctx, "spmv_solver_create_for_plan", "solver", solver);
+    if (st == SPMV_OK)
+        st = context_hold(plan->ctx, &outer);
+    return st != SPMV_OK ? st : context_release(plan->ctx, outer, create_for_plan(plan, options, solver));
+}
+
 /* ------------------------------------------------------------- ranks */
 
 static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *o, const struct krylov_solver **solver)
@@ -442,6 +535,7 @@ static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *
     if (st != SPMV_OK)
         return st;
     const char *const refused = *solver == &krylov_direct ? "the solver direct: take gmres with the preconditioner ilut"
+                                : *solver == &krylov_cocg ? "the solver cocg: take gmres"
                                 : o->inner != 0           ? "the option inner: take type f32 with a larger rtol, or f64"
                                 : o->own_precond != NULL  ? "the option own_precond: take a preconditioner by its name"
                                 : o->plan != NULL         ? "the option plan: the matrix of the group has one"
@@ -631,9 +725,9 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_update_values: the solver is one of several ranks: take "
                             "spmv_group_solver_update_values");
-    if (s->a.val == NULL)
+    if (s->a.val == NULL && !s->no_entries)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_update_values: a pattern has no values");
-    if (s->options.plan != NULL)
+    if (s->options.plan != NULL || s->no_entries)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_update_values: the solver was made with a plan of the caller");
     st = context_need(ctx, "spmv_solver_update_values", "values", values);

@@ -19,8 +19,8 @@
 #include "solvers/precond/precond_costs.h"
 #include "solvers/solver_internal.h"
 
-static const struct krylov_solver *const solvers[] = {&krylov_cg, &krylov_minres, &krylov_gmres, &krylov_bicgstab,
-                                                      &krylov_direct};
+static const struct krylov_solver *const solvers[] = {&krylov_cg,       &krylov_minres, &krylov_gmres,
+                                                      &krylov_bicgstab, &krylov_cocg,   &krylov_direct};
 enum { METHODS = sizeof solvers / sizeof *solvers };
 
 const char *spmv_solver_name(int index)
@@ -108,6 +108,7 @@ struct system_facts {
     spmv_type type;   /* STAGE_MATRIX and the following */
     bool unsymmetric; /* the named preconditioner is not symmetric */
     bool symmetric;   /* of complex types Hermitian; not looked at if the preconditioner is not symmetric */
+    bool bilinear;    /* complex, its own transpose, not Hermitian; not on ranks */
     double basis;     /* bytes of the vectors of gmres, and the most that they may take */
     int64_t most;
     double smallest; /* diagonal entry of a symmetric matrix; 1 of a complex one */
@@ -132,8 +133,8 @@ static spmv_status count_factor(struct system_facts *f)
     const bool near_null = s->ranks != NULL ? s->precond_options.near_nulls > 0 || s->precond_options.dimensions > 0
                                             : s->precond_options.near_null != NULL;
     const bool singular = s->options.null_space != NULL || s->options.null_block > 0;
-    if (solver_rows(s) > DENSE_ROWS || !choice_is_auto(s->options.precond) || s->options.own_precond != NULL ||
-        near_null || singular)
+    if (s->no_entries || solver_rows(s) > DENSE_ROWS || !choice_is_auto(s->options.precond) ||
+        s->options.own_precond != NULL || near_null || singular)
         return SPMV_OK;
     const spmv_status st =
         s->ranks != NULL ? s->ranks->dense(s->ranks->self, &s->direct) : direct_create_dense(s->ctx, &s->a, &s->direct);
@@ -148,10 +149,12 @@ static spmv_status count_symmetry(struct system_facts *f, const spmv_plan_info *
 {
     const spmv_solver *const s = f->s;
     const struct krylov look = {.call = "spmv_solver_create", .ctx = s->ctx, .plan = s->plan, .info = *info};
-    const spmv_status st = s->options.symmetry_check == SPMV_SYMMETRY_TRUST ? SPMV_OK : krylov_check_symmetry(&look);
+    const spmv_status st =
+        s->options.symmetry_check == SPMV_SYMMETRY_TRUST ? SPMV_OK : krylov_check_symmetry(&look, false);
     f->symmetric = st == SPMV_OK;
     if (st != SPMV_ERROR_NOT_SYMMETRIC)
         return st;
+    f->bilinear = type_is_complex(info->type) && s->ranks == NULL && krylov_check_symmetry(&look, true) == SPMV_OK;
     s->ctx->error[0] = '\0'; /* no failure */
     return SPMV_OK;
 }
@@ -181,7 +184,7 @@ static spmv_status count_matrix(struct system_facts *f)
     if (!f->unsymmetric)
         TRY(count_symmetry(f, &info));
     f->smallest = 1;
-    if (f->symmetric && !type_is_complex(info.type))
+    if (f->symmetric && !type_is_complex(info.type) && !s->no_entries)
         TRY(extreme_diagonal(s, SPMV_MIN, &f->smallest));
     if (f->symmetric && f->smallest < 0)
         TRY(solver_look_at_signs(s));
@@ -241,9 +244,19 @@ static bool not_symmetric(const struct system_facts *f)
     return !f->symmetric;
 }
 
+static bool complex_symmetric(const struct system_facts *f)
+{
+    return f->bilinear;
+}
+
 static bool all_negative(const struct system_facts *f)
 {
     return f->s->negates;
+}
+
+static bool symmetric_operator(const struct system_facts *f)
+{
+    return f->s->no_entries;
 }
 
 static bool hermitian(const struct system_facts *f)
@@ -274,6 +287,7 @@ static const struct rule {
     {&krylov_direct, STAGE_FACTOR, has_factor, "{rows} row{s}: a dense factor costs no more than iterations"},
     {&krylov_gmres, STAGE_MATRIX, unsymmetric_precond_fits, "the preconditioner {precond} is not symmetric"},
     {&krylov_bicgstab, STAGE_MATRIX, unsymmetric_precond, "the preconditioner {precond} is not symmetric"},
+    {&krylov_cocg, STAGE_MATRIX, complex_symmetric, "the matrix is complex, its own transpose and not Hermitian"},
     {&krylov_gmres, STAGE_MATRIX, not_symmetric_fits, "the matrix is not {symmetric}"},
     {&krylov_bicgstab, STAGE_MATRIX, not_symmetric_below_limit,
      "the matrix is not {symmetric}, and the vectors of gmres would take {GiB} GiB"},
@@ -282,6 +296,7 @@ static const struct rule {
      "the memory leaves"},
     {&krylov_cg, STAGE_MATRIX, all_negative,
      "the matrix is symmetric, and every diagonal entry is negative: -A x = -b is solved"},
+    {&krylov_cg, STAGE_MATRIX, symmetric_operator, "products say that the operator is {symmetric}"},
     {&krylov_cg, STAGE_MATRIX, hermitian, "the matrix is Hermitian"},
     {&krylov_cg, STAGE_MATRIX, all_positive, "the matrix is symmetric, and its diagonal is positive"},
     {&krylov_minres, STAGE_MATRIX, otherwise,
@@ -416,7 +431,7 @@ static bool precond_failed(const struct chain *c, spmv_status st)
 {
     const spmv_solver *const s = c->s;
     const bool simple = precond_is_identity(s->used_precond) || precond_inverse_diagonal(s->used_precond) != NULL;
-    return chooses_precond(s) && !simple && s->used->symmetric && iterations_left(c) > 0 &&
+    return chooses_precond(s) && !simple && (s->used->symmetric || s->used->bilinear) && iterations_left(c) > 0 &&
            isfinite(c->result->norm_b) &&
            (st == SPMV_ERROR_NOT_FINITE || (st == SPMV_ERROR_NOT_POSITIVE && s->used == &krylov_minres));
 }
@@ -429,7 +444,8 @@ static spmv_status go_on_with_simple(struct chain *c, spmv_status st)
     snprintf(failed, sizeof failed, "%.60s", precond_name(s->used_precond));
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     if (s->simple == NULL) {
-        const spmv_status made = solver_make_precond(s, &krylov_minres, "auto", &s->simple);
+        const spmv_status made = s->used->bilinear ? solver_make_precond(s, s->used, "jacobi", &s->simple)
+                                                   : solver_make_precond(s, &krylov_minres, "auto", &s->simple);
         if (made != SPMV_OK)
             return context_fail(s->ctx, st, "%s", sentence);
         snprintf(s->simple->why, sizeof s->simple->why, "%s failed at iteration %lld: %.300s", failed,
@@ -464,7 +480,7 @@ static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
 bool solver_is_out_of_reach(const struct chain *c, double *rounding)
 {
     spmv_plan_info info;
-    return spmv_plan_describe(c->plan, &info, sizeof info) == SPMV_OK &&
+    return !c->s->no_entries && spmv_plan_describe(c->plan, &info, sizeof info) == SPMV_OK &&
            solver_rounding(c->s, info.type, c->b, c->x, rounding) == SPMV_OK &&
            c->result->tolerance < BELOW_ROUNDING * *rounding;
 }

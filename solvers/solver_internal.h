@@ -38,6 +38,7 @@ struct spmv_solver {
     spmv_plan *plan, *inner;
     bool plans_update; /* the plans can take new values */
     bool borrows_plan;
+    bool no_entries;                  /* made from a plan: a has sizes only */
     const struct solver_ranks *ranks; /* of one of several ranks: a and plan have its rows only; else NULL */
     /* If every diagonal entry is negative, cg solves -A x = -b: -A, its values and its plan. */
     bool negates;

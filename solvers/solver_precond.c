@@ -9,12 +9,22 @@
  * For a complex matrix, M is made of the real matrix of twice the size that does the same to the
  * real and imaginary parts: each entry a + b i becomes the block (a, -b; b, a).
  *
+ * For cocg, M must be its own transpose. It is made of a real symmetric matrix T of the size of A and applied to real and
+ * imaginary parts one after the other, so any preconditioner for symmetric matrices will do:
+ *
+ *     t_ij = +- re a_ij +- im a_ij,  t_ii = |re a_ii| + |im a_ii|
+ *
+ * with the signs that make the sums of the diagonals positive. For A = K + i M with positive definite K and M, T = K + M is
+ * as good as its inverse can be applied: the eigenvalues of T^-1 A lie on the line from 1 to i, so their condition is at
+ * most sqrt(2) (O. Axelsson, A. Kucherov, Numer. Linear Algebra Appl. 7(4), 2000).
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
 
 #include "core/choice.h"
 #include "formats/matrix_internal.h"
+#include "solvers/krylov/krylov_columns.h"
 #include "solvers/precond/precond_costs.h"
 #include "solvers/prepare/prepared_system.h"
 #include "solvers/solver_internal.h"
@@ -66,6 +76,252 @@ spmv_status equivalent_make(spmv_context *ctx, const spmv_csr *a, struct equival
         put_rows(e, &on_host, i);
     e->a.nnz = e->row_ptr[2 * a->rows];
 done:
+    return st;
+}
+
+/* ------------------------------------------------------------- of a bilinear form */
+
+/* The sums of the real and of the imaginary parts of the diagonal, in the order of the rows. */
+static void sum_diagonal(const spmv_csr *a, double sum[2])
+{
+    sum[0] = sum[1] = 0;
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            for (int c = 0; c < 2 && a->col[k] == i; c++)
+                sum[c] += real_at(type_part(a->type), a->val, 2 * k + c);
+}
+
+/* What "auto" reads of a matrix that is its own transpose. */
+struct real_facts {
+    int64_t negative; /* rows in which the real or the imaginary parts have a negative sum, with the signs of T */
+    double heaviest;  /* the largest sum of |t_ij|, j != i, over t_ii */
+};
+
+/* A sum below this part of the diagonal entry is rounding errors. */
+static const double NO_SUM = 1e-9;
+
+/* sum: of the real and of the imaginary parts of a row. */
+static void look_at_row(const double sum[2], double diagonal, double beside, struct real_facts *facts)
+{
+    facts->negative += fmin(sum[0], sum[1]) < -NO_SUM * diagonal;
+    facts->heaviest = fmax(facts->heaviest, diagonal > 0 ? beside / diagonal : INFINITY);
+}
+
+/* *e = T for a complex a in the context's memory. twice: only its diagonal, each entry twice. facts: begin with 0. */
+static spmv_status make_real(spmv_context *ctx, const spmv_csr *a, bool twice, struct equivalent *e,
+                             struct real_facts *facts)
+{
+    spmv_status st = SPMV_OK;
+    spmv_csr on_host;
+    const spmv_type part = type_part(a->type);
+    const int64_t rows = twice ? 2 * a->rows : a->rows, entries = twice ? rows : a->nnz;
+    double sign[2];
+    if (rows > INT32_MAX)
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "a preconditioner of a complex matrix of %lld rows: at most %d",
+                            (long long)a->rows, INT32_MAX / 2);
+    TRY(csr_to_host(ctx, a, false, &on_host, &e->copies));
+    TRY(host_alloc(ctx, (rows + 1) * (int64_t)sizeof *e->row_ptr, "row offsets", (void **)&e->row_ptr));
+    TRY(host_alloc(ctx, max_i64(1, entries) * (int64_t)sizeof *e->col, "columns", (void **)&e->col));
+    TRY(host_alloc(ctx, max_i64(1, entries) * (int64_t)spmv_type_size(part), "values", &e->val));
+    sum_diagonal(&on_host, sign);
+    for (int64_t i = 0; i < a->rows; i++) {
+        double diagonal = 0, beside = 0, sum[2] = {0, 0};
+        for (int64_t k = row_first(&on_host, i); k < row_first(&on_host, i + 1); k++) {
+            const double re = copysign(1, sign[0]) * real_at(part, on_host.val, 2 * k);
+            const double im = copysign(1, sign[1]) * real_at(part, on_host.val, 2 * k + 1);
+            const bool on_diagonal = on_host.col[k] == i;
+            const double value = on_diagonal ? fabs(re) + fabs(im) : re + im;
+            diagonal += on_diagonal ? value : 0;
+            beside += on_diagonal ? 0 : fabs(value);
+            sum[0] += re;
+            sum[1] += im;
+            if (!twice) {
+                e->col[k] = on_host.col[k];
+                real_set(part, e->val, k, value);
+            }
+        }
+        look_at_row(sum, diagonal, beside, facts);
+        if (!twice)
+            e->row_ptr[i] = row_first(&on_host, i);
+        for (int c = 0; c < 2 && twice; c++) {
+            e->row_ptr[2 * i + c] = e->col[2 * i + c] = (int32_t)(2 * i + c);
+            real_set(part, e->val, 2 * i + c, diagonal);
+        }
+    }
+    e->row_ptr[rows] = entries;
+    e->a = csr_of(rows, rows, entries, e->row_ptr, e->col, e->val, part, SPMV_MEMORY_HOST);
+done:
+    return st;
+}
+
+/* A preconditioner that is applied to real and imaginary parts. */
+struct by_parts {
+    spmv_preconditioner *inner;
+    spmv_context *ctx;
+    spmv_type type;
+    int64_t rows;
+    void *r, *z; /* vectors of inner */
+};
+
+static spmv_status by_parts_apply(void *self, const void *r, void *z)
+{
+    spmv_status st = SPMV_OK;
+    const struct by_parts *const p = self;
+    const size_t size = spmv_type_size(p->type);
+    for (size_t part = 0; part < 2; part++) {
+        const struct columns_transfer take = {.type = p->type,
+                                              .n = p->rows,
+                                              .from_stride = 2,
+                                              .to_stride = 1,
+                                              .columns = 1,
+                                              .width = 1,
+                                              .from = (const char *)r + part * size,
+                                              .to = p->r};
+        const struct columns_transfer give = {.type = p->type,
+                                              .n = p->rows,
+                                              .from_stride = 1,
+                                              .to_stride = 2,
+                                              .columns = 1,
+                                              .width = 1,
+                                              .from = p->z,
+                                              .to = (char *)z + part * size};
+        TRY(columns_copy(p->ctx, &take));
+        TRY(spmv_preconditioner_apply(p->inner, p->r, p->z));
+        TRY(columns_copy(p->ctx, &give));
+    }
+done:
+    return st;
+}
+
+static void by_parts_destroy(void *self)
+{
+    struct by_parts *const p = self;
+    if (p == NULL)
+        return;
+    spmv_preconditioner_destroy(p->inner);
+    spmv_free(p->ctx, p->r);
+    spmv_free(p->ctx, p->z);
+    host_free(p);
+}
+
+/* *made = inner for real and imaginary parts; inner belongs to it, or after an error to no one. */
+static spmv_status make_by_parts(spmv_preconditioner *inner, spmv_preconditioner **made)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = inner->ctx;
+    struct by_parts *p = NULL;
+    const int64_t bytes = inner->rows * (int64_t)spmv_type_size(inner->type);
+    const spmv_preconditioner_class functions = {
+        .size = sizeof functions, .name = inner->name, .apply = by_parts_apply, .destroy = by_parts_destroy};
+    st = host_alloc(ctx, sizeof *p, "a preconditioner", (void **)&p);
+    if (st != SPMV_OK) {
+        spmv_preconditioner_destroy(inner);
+        return st;
+    }
+    *p = (struct by_parts){.inner = inner, .ctx = ctx, .type = inner->type, .rows = inner->rows};
+    TRY(spmv_alloc(ctx, bytes, &p->r));
+    TRY(spmv_alloc(ctx, bytes, &p->z));
+    TRY(spmv_preconditioner_wrap(ctx, inner->type, 2 * inner->rows, &functions, p, made));
+    spmv_preconditioner *const m = *made;
+    m->bytes = inner->bytes + 2 * bytes;
+    p = NULL;
+done:
+    by_parts_destroy(p);
+    return st;
+}
+
+/* What is told of a preconditioner. */
+static void take_report(spmv_preconditioner *m, const spmv_preconditioner *of)
+{
+    m->seconds = of->seconds;
+    m->lowest = of->lowest;
+    m->highest = of->highest;
+    m->shift = of->shift;
+    m->levels = of->levels;
+    m->fallen = of->fallen;
+    memcpy(m->why, of->why, sizeof m->why);
+    snprintf(m->layout, sizeof m->layout, "%s%s%.400s", "of |re a| + |im a|, for real and imaginary parts",
+             of->layout[0] != '\0' ? "; " : "", of->layout);
+}
+
+static bool has_strong_diagonal(const struct real_facts *facts, int64_t rows)
+{
+    (void)rows;
+    return facts->heaviest <= 0.5;
+}
+
+static bool seems_definite(const struct real_facts *facts, int64_t rows)
+{
+    enum { PART = 4 }; /* rows at a boundary may have any sums */
+    return PART * facts->negative <= rows;
+}
+
+static bool otherwise(const struct real_facts *facts, int64_t rows)
+{
+    (void)facts;
+    (void)rows;
+    return true;
+}
+
+/* "auto": the first that applies and can be made. T of a Helmholtz operator is indefinite: its rows have negative sums. */
+static const struct real_choice {
+    const char *name, *on_cuda, *why;
+    bool (*when)(const struct real_facts *facts, int64_t rows);
+} real_choices[] = {
+    {"jacobi", "jacobi", "the diagonal is at least twice the rest of each row", has_strong_diagonal},
+    {"amg", "amg", "real and imaginary parts mostly have rows without a negative sum, as positive definite ones",
+     seems_definite},
+    {"ic0", "fsai", "a factor without fill-in saves most iterations, also where the real part is indefinite",
+     otherwise},
+    {"jacobi", "jacobi", "a factor cannot be made", otherwise},
+    {"none", "none", "the diagonal has a zero", otherwise},
+};
+
+/* *inner: of T. */
+static spmv_status make_real_auto(spmv_context *ctx, const spmv_csr *t, const struct real_facts *facts,
+                                  const spmv_preconditioner_options *options, spmv_preconditioner **inner)
+{
+    spmv_status st = SPMV_OK;
+    for (size_t i = 0; i < sizeof real_choices / sizeof *real_choices; i++) {
+        const struct real_choice *const c = &real_choices[i];
+        if (!c->when(facts, t->rows))
+            continue;
+        st = spmv_preconditioner_create(ctx, context_on_device(ctx) ? c->on_cuda : c->name, t, options, inner);
+        if (st == SPMV_OK) {
+            snprintf((*inner)->why, sizeof(*inner)->why, "%s", c->why);
+            ctx->error[0] = '\0'; /* those before are no failure */
+        }
+        if (st == SPMV_OK || st == SPMV_CANCELLED)
+            break;
+    }
+    return st;
+}
+
+/* The preconditioner of this name, or "auto", for a complex A. none and jacobi become a part of the solver's passes. */
+static spmv_status make_bilinear(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                 const spmv_preconditioner_options *options, spmv_preconditioner **made)
+{
+    spmv_status st = SPMV_OK;
+    struct equivalent t = {.row_ptr = NULL}, diagonal = {.row_ptr = NULL};
+    struct real_facts facts = {0, 0};
+    spmv_preconditioner *inner = NULL;
+    TRY(make_real(ctx, a, false, &t, &facts));
+    TRY(choice_is_auto(name) ? make_real_auto(ctx, &t.a, &facts, options, &inner)
+                             : spmv_preconditioner_create(ctx, name, &t.a, options, &inner));
+    if (precond_is_identity(inner) || precond_inverse_diagonal(inner) != NULL) {
+        TRY(make_real(ctx, a, true, &diagonal, &facts));
+        TRY(spmv_preconditioner_create(ctx, precond_name(inner), &diagonal.a, options, made));
+        take_report(*made, inner);
+    } else {
+        spmv_preconditioner *const of_t = inner;
+        inner = NULL;
+        TRY(make_by_parts(of_t, made));
+        take_report(*made, of_t);
+    }
+done:
+    spmv_preconditioner_destroy(inner);
+    equivalent_free(&t);
+    equivalent_free(&diagonal);
     return st;
 }
 
@@ -184,14 +440,14 @@ spmv_status solver_make_unsymmetric(spmv_context *ctx, const char *name, const s
 
 enum precond_for solver_purpose(const struct krylov_solver *solver)
 {
-    return solver == &krylov_cg       ? PRECOND_FOR_CG
-           : solver == &krylov_minres ? PRECOND_FOR_MINRES
-                                      : PRECOND_FOR_UNSYMMETRIC;
+    return solver == &krylov_cg || solver->bilinear ? PRECOND_FOR_CG
+           : solver == &krylov_minres               ? PRECOND_FOR_MINRES
+                                                    : PRECOND_FOR_UNSYMMETRIC;
 }
 
 const struct krylov_solver *solver_with_precond(const struct krylov_solver *first, const char *name)
 {
-    return first->symmetric && precond_is_unsymmetric(name) ? &krylov_gmres : first;
+    return (first->symmetric || first->bilinear) && precond_is_unsymmetric(name) ? &krylov_gmres : first;
 }
 
 spmv_csr solver_sizes(const spmv_solver *s)
@@ -328,13 +584,15 @@ static spmv_status limit_fill(const spmv_solver *s, const spmv_csr *a, double *f
     return SPMV_OK;
 }
 
-static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const char *name, spmv_preconditioner **made)
+static spmv_status make_precond(spmv_solver *s, const struct krylov_solver *solver, const char *name,
+                                spmv_preconditioner **made)
 {
     spmv_status st = SPMV_OK;
     spmv_plan *const plan = s->inner != NULL ? s->inner : solver_plan(s);
     const spmv_csr *a = s->inner != NULL ? &s->narrow : solver_matrix(s);
     struct equivalent e = {.row_ptr = NULL};
     spmv_plan_info info;
+    const enum precond_for purpose = solver_purpose(solver);
     const double fill = s->precond_options.fill;
     *made = NULL;
     TRY(spmv_plan_describe(plan, &info, sizeof info));
@@ -346,6 +604,17 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
     if (s->precond_options.near_null_type == SPMV_TYPE_DEFAULT)
         s->precond_options.near_null_type = s->inner != NULL ? SPMV_F64 : s->precond_options.type; /* that of b */
     s->precond_options.plan = info.vectors == 1 && !type_is_complex(info.type) ? plan : NULL;
+    if (s->no_entries) { /* the identity, which reads nothing */
+        static const int64_t unread = 0;
+        const int64_t rows = info.rows * type_parts(info.type);
+        const spmv_csr sizes = csr_of(rows, rows, 0, &unread, NULL, NULL, s->precond_options.type, SPMV_MEMORY_CONTEXT);
+        TRY(spmv_preconditioner_create(s->ctx, "none", &sizes, &s->precond_options, made));
+        goto done;
+    }
+    if (solver->bilinear && type_is_complex(info.type) && a->val != NULL && type_is_complex(a->type) && a->rows > 0) {
+        TRY(make_bilinear(s->ctx, name, a, &s->precond_options, made));
+        goto done;
+    }
     if (type_is_complex(info.type) && a->val != NULL && type_is_complex(a->type) && a->rows > 0) {
         TRY(equivalent_make(s->ctx, a, &e));
         a = &e.a;
@@ -387,8 +656,8 @@ spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solv
     const spmv_csr sizes = solver_sizes(s);
     if (choice_is_auto(s->options.precond))
         context_budget(s->ctx, precond_most_work(&sizes));
-    const spmv_status st = s->ranks != NULL ? make_on_ranks(s, solver_purpose(solver), name, made)
-                                            : make_precond(s, solver_purpose(solver), name, made);
+    const spmv_status st =
+        s->ranks != NULL ? make_on_ranks(s, solver_purpose(solver), name, made) : make_precond(s, solver, name, made);
     context_budget(s->ctx, 0);
     if (aside)
         memory_give(room);

@@ -645,5 +645,6 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
         s->told[v] = (struct recycle_told){0, -1, -1};
         name_precond(&s->results[v], s->precond);
     }
-    return solver_check_rows(s, b, x, solve_signed(s, b, x));
+    const spmv_status st = solve_signed(s, b, x);
+    return s->no_entries ? st : solver_check_rows(s, b, x, st);
 }

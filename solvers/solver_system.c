@@ -128,7 +128,7 @@ spmv_status solver_make_system(spmv_solver *s, bool updates)
     s->null_space = NULL;
     if (s->negates)
         TRY(make_negative(s, updates));
-    s->components_known = !is_symmetric(s);
+    s->components_known = !is_symmetric(s) || s->no_entries;
     if (!s->components_known) {
         TRY(solver_find_null_space(s, NULL_SPACE_ALL_ROWS));
         s->components_known = s->null_space != NULL;

@@ -133,6 +133,45 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  * alignment as for spmv_apply), SPMV_ERROR_CAPTURE, SPMV_ERROR_BUSY (a solve uses the plan). */
 SPMV_API spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values);
 
+/* An operator of the application: a matrix of which only products are known. */
+typedef struct spmv_operator_class {
+    size_t size;      /* sizeof(spmv_operator_class) */
+    const char *name; /* copied by spmv_plan_wrap */
+
+    /* y = op(A) x. A is linear and the same in every call.
+     *
+     *   self       the pointer given to spmv_plan_wrap
+     *   operation  that of the plan
+     *   x          op(A).cols elements in the context's memory, to be read only
+     *   y          op(A).rows elements, to be written all; no overlap with x
+     *
+     * It runs in the thread that called the library, outside of parallel regions, and may call the library on the
+     * context. On cuda it queues its work on the context's stream (spmv_context_stream), and may wait. Any status other
+     * than SPMV_OK ends the product or the solve with that status; without a message of its own (spmv_last_error) it gets
+     * one that names the operator. Results are as repeatable as it is. */
+    spmv_status (*apply)(void *self, spmv_operation operation, const void *x, void *y);
+
+    void (*destroy)(void *self); /* releases self; NULL: nothing to release */
+} spmv_operator_class;
+
+/* Makes a plan for products that the application computes: for spmv_apply, spmv_apply_with, spmv_cg (rung textbook) and
+ * spmv_solver_create_for_plan. Its info has the method "operator" and nnz 0.
+ *
+ *   type         of x and y: f64, f32, c128 or c64
+ *   rows, cols   of A; op(A) is cols x rows if operation is not SPMV_OPERATION_N
+ *   functions    what it does; copied
+ *   self         passed to the functions; may be NULL. After success the plan owns it and releases it with
+ *                functions->destroy. Plans for A and its transpose are two: one of them should have no destroy.
+ *   *plan        the plan; NULL after an error
+ *
+ * Memory: a vector of op(A).rows elements. In products, alpha and beta must be real numbers, and unless they are 1 and 0
+ * the product cannot be captured.
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (also: no name or apply, negative sizes), SPMV_ERROR_TYPE, SPMV_ERROR_MEMORY. */
+SPMV_API spmv_status spmv_plan_wrap(spmv_context *ctx, spmv_type type, int64_t rows, int64_t cols,
+                                    spmv_operation operation, const spmv_operator_class *functions, void *self,
+                                    spmv_plan **plan);
+
 /* The context of the plan; NULL for NULL. */
 SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
 

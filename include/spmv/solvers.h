@@ -1,4 +1,4 @@
-/* Solvers for A x = b, with any square A: conjugate gradients, MINRES, GMRES, BiCGStab, and LU factors.
+/* Solvers for A x = b, with any square A: conjugate gradients, MINRES, GMRES, BiCGStab, COCG, and LU factors.
  *
  * A solver owns what the solution of A x = b needs: the plan for products with A and the
  * preconditioner. It is made once for a matrix and solves for any number of right-hand sides:
@@ -311,6 +311,9 @@ typedef struct spmv_solver_options {
  *             right preconditioning            1986; Y. Saad, SIAM J. Sci. Comput. 14, 1993
  *   bicgstab  any A; right preconditioning     H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13,
  *                                              1992
+ *   cocg      A = A' without conjugation; M    H. A. van der Vorst, J. B. M. Melissen, IEEE Trans.
+ *             likewise; smoothed residuals     Magnetics 26, 1990; L. Zhou, H. F. Walker, SIAM J. Sci.
+ *                                              Comput. 15, 1994
  *   direct    any A that is not singular;      factors by a library that is opened on first use, with
  *             no preconditioner                iterative refinement: the first one that is there and suits A
  *   direct:NAME                                by this one: cudss, cholmod, klu or umfpack
@@ -318,8 +321,8 @@ typedef struct spmv_solver_options {
  * "auto": for at most 200 rows, with the preconditioner "auto" too, direct with a dense factor by
  * partial pivoting, on the host and in f64 or c128, unless A is singular to rounding; no module is
  * needed. Else cg if A is symmetric with a positive diagonal, or with a real negative one (then -A
- * x = -b is solved); minres if it is symmetric otherwise; else gmres, or bicgstab if the vectors of
- * gmres would take more than 2 GiB. If cg finds that A is not positive definite, minres goes on
+ * x = -b is solved); minres if it is symmetric otherwise; cocg if it is complex, its own transpose
+ * and not Hermitian; else gmres, or bicgstab if the vectors of gmres would take more than 2 GiB. If cg finds that A is not positive definite, minres goes on
  * from the x reached. If the preconditioner is "auto" too:
  *   - If sums with the preconditioner are not finite, the solver goes on with "jacobi" or "none".
  *   - For cg and gmres, two preconditioners may race: which one goes on is found from the residuals
@@ -355,7 +358,9 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * gmres and bicgstab, "ilu0" and "ilut" are made of the prepared matrix P R A S Q: scaled, with large
  * entries on the diagonal where they are missing, reordered; so are "jacobi" and "block-jacobi" if a
  * diagonal entry is 0 (docs/preconditioners.md). "ilu0" or "ilut" with the solver "auto" means
- * gmres. For a complex matrix, the preconditioner is made of the real matrix of twice the size.
+ * gmres. For a complex matrix, the preconditioner is made of the real matrix of twice the size; for cocg of
+ * the real symmetric matrix T of the same size with t_ij = +- re a_ij +- im a_ij and t_ii = |re a_ii| + |im a_ii|, the signs
+ * making both sums of the diagonal positive, and applied to real and imaginary parts.
  *
  * Memory: one copy of a matrix in host memory, in the context's memory; with a negative diagonal
  * and cg a second array of values; the plan's tables, and in
@@ -373,6 +378,27 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * spmv_plan_create and spmv_preconditioner_create. */
 SPMV_API spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
                                         spmv_solver **solver);
+
+/* Makes a solver from a plan alone, without the entries of the matrix: for an operator (spmv_plan_wrap), or where the
+ * plan is all that is left. The plan must outlive the solver.
+ *
+ *   plan     square, of one vector
+ *   options  NULL means defaults. Of the preconditioners: "none", which "auto" means here, or own_precond. The solvers cg,
+ *            minres, gmres, bicgstab and cocg; not direct. Not: inner, plan, type, rung, null_space, null_block.
+ *   *solver  the solver; NULL after an error
+ *
+ * "auto" for the solver: the check of symmetry by products decides. cg if A is symmetric (Hermitian), and minres from the
+ * x reached if that finds it not positive definite; cocg if it is complex and its own transpose; else gmres. With
+ * SPMV_SYMMETRY_TRUST A is taken to be symmetric (Hermitian). The check of an operator that is not exact takes differences
+ * of up to 32 u n ||A w|| for rounding errors.
+ *
+ * Solves are those of spmv_solver_solve, but without what needs entries: null vectors that are not given, the backward
+ * error of rows (backward_error is negative) and corrections for it, races and other preconditioners after a failure. The
+ * true residual is computed by the plan. spmv_solver_update_values is not supported.
+ *
+ * Errors: those of spmv_solver_create; SPMV_ERROR_UNSUPPORTED (an option that needs entries; the message names it). */
+SPMV_API spmv_status spmv_solver_create_for_plan(spmv_plan *plan, const spmv_solver_options *options,
+                                                 spmv_solver **solver);
 
 /* Destroys a solver after the work queued on the context's stream is done. */
 SPMV_API void spmv_solver_destroy(spmv_solver *solver);
@@ -415,7 +441,7 @@ typedef struct spmv_solver_result {
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
- * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except
+ * the callback, scaling, the check of symmetry (cg, minres, cocg) and aliasing holds here too, except
  * that after a failure x has no larger true residual than the start; at the option's limit of
  * iterations it may have one, as long as it is below 2^27 times as large. Solvers other than cg
  * solve several right-hand sides one after the other; so does cg if the matrix has less than 8 entries
@@ -482,7 +508,7 @@ typedef struct spmv_solver_result {
  * Source: P. F. Fischer, Comput. Methods Appl. Mech. Eng. 163, 1998; T. F. Chan, W. L. Wan, SIAM J. Sci. Comput. 18,
  * 1997.
  *
- * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab: the solver cannot continue; the
+ * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab, cocg: the solver cannot continue; the
  * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no
  * x reaches; also direct with a matrix that is singular to rounding); SPMV_ERROR_BUSY (a solve with
  * this solver has not ended: the call is in its callback; x is unchanged); the status of

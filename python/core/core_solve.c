@@ -98,6 +98,71 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
     return object_new(c, KIND_PRECOND, made, function);
 }
 
+/* ------------------------------------------------------------------ operators */
+
+/* The product of an operator. A failure is an exception, which the end of the call raises. */
+static spmv_status operator_apply(void *self, spmv_operation operation, const void *x, void *y)
+{
+    (void)operation;
+    return own_apply(self, x, y);
+}
+
+/* operator_wrap(context, type, rows, cols, name, function): a plan whose product calls the function with the addresses of
+ * x and y. */
+static PyObject *operator_wrap(PyObject *module, PyObject *arguments)
+{
+    context *c = NULL;
+    int type;
+    long long rows, cols;
+    const char *name = NULL;
+    PyObject *function = NULL;
+    call_state state;
+    spmv_plan *made = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&iLLsO", to_context, &c, &type, &rows, &cols, &name, &function))
+        return NULL;
+    struct own_precond *own = malloc(sizeof *own);
+    if (own == NULL)
+        return PyErr_NoMemory();
+    *own = (struct own_precond){function, c};
+    const spmv_operator_class functions = {
+        .size = sizeof functions, .name = name, .apply = operator_apply, .destroy = own_destroy};
+    if (!context_begin(c, false, &state)) {
+        free(own);
+        return NULL;
+    }
+    if (!context_end(c, state,
+                     spmv_plan_wrap(c->ctx, (spmv_type)type, rows, cols, SPMV_OPERATION_N, &functions, own, &made))) {
+        free(own);
+        return NULL;
+    }
+    object *const plan = (object *)object_new(c, KIND_PLAN, made, function);
+    if (plan != NULL) /* always releases Python's lock */
+        plan->plan =
+            (struct plan_facts){.type = (spmv_type)type, .rows = rows, .cols = cols, .work = INT64_MAX, .vectors = 1};
+    return (PyObject *)plan;
+}
+
+/* solver_for_plan(plan, settings, precond or None, keep) */
+static PyObject *solver_for_plan(PyObject *module, PyObject *arguments)
+{
+    struct solver_settings s;
+    object *p = NULL, *own = NULL;
+    PyObject *keep = NULL;
+    call_state state;
+    spmv_solver *solver = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&O&O&O", to_plan, &p, to_settings, &s, to_precond_or_none, &own, &keep))
+        return NULL;
+    context *const c = p->context;
+    s.solver.own_precond = own != NULL ? own->made : NULL;
+    PyObject *made = NULL;
+    if (context_begin(c, true, &state) &&
+        context_end(c, state, spmv_solver_create_for_plan(p->made, &s.solver, &solver)))
+        made = object_new(c, KIND_SOLVER, solver, keep);
+    return made;
+}
+
 /* ------------------------------------------------------------------ results */
 
 static PyObject *result_of(const char *rung, const char *why, const char *precond, const char *why_precond,
@@ -451,7 +516,9 @@ static PyObject *eigs(PyObject *module, PyObject *arguments)
 }
 
 PyMethodDef solve_methods[] = {{"precond_wrap", precond_wrap, METH_VARARGS, NULL},
+                               {"operator_wrap", operator_wrap, METH_VARARGS, NULL},
                                {"solver", solver_new, METH_VARARGS, NULL},
+                               {"solver_for_plan", solver_for_plan, METH_VARARGS, NULL},
                                {"solver_solve", solver_solve, METH_VARARGS, NULL},
                                {"solver_update", solver_update, METH_VARARGS, NULL},
                                {"cg", cg, METH_VARARGS, NULL},

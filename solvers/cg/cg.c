@@ -186,6 +186,9 @@ static spmv_status supports(const struct cg *cg, const struct cg_rung *rung)
                             rung->name);
     if (type_is_complex(cg->s.info.type) && rung != &cg_textbook)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: rung %s is for real types only", rung->name);
+    if (plan_is_operator(cg->s.plan) && rung != &cg_textbook)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: rung %s needs the entries of the matrix; textbook takes an operator", rung->name);
     if (cg->s.plan->ranks != NULL && !rung->for_ranks)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: rung %s is for one rank only; textbook is for several", rung->name);
@@ -314,7 +317,7 @@ static spmv_status cg_solve(const struct krylov *asked)
                          "spmv_cg: on_iterate supports only one right-hand side, without inner iterations"));
     TRY(krylov_take_precond(s, recurrence.type));
     if (s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
-        TRY(krylov_check_symmetry(s));
+        TRY(krylov_check_symmetry(s, false));
     if (krylov_rows(s) == 0)
         return krylov_solve_empty(s);
     st = cg_open(&cg);

@@ -99,7 +99,7 @@ static spmv_status check_symmetry(struct eigen_problem *p, const struct eigen_ma
     o.type = p->type;
     TRY(spmv_plan_create(p->ctx, &m->a, &o, &plan));
     TRY(spmv_plan_describe(plan, &info, sizeof info));
-    TRY(krylov_check_symmetry(&(struct krylov){.call = call, .ctx = p->ctx, .plan = plan, .info = info}));
+    TRY(krylov_check_symmetry(&(struct krylov){.call = call, .ctx = p->ctx, .plan = plan, .info = info}, false));
 done:
     spmv_plan_destroy(plan);
     return st;

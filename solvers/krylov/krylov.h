@@ -239,8 +239,9 @@ spmv_status krylov_name_not_finite(const struct krylov *s, const void *b, bool z
 /* ------------------------------------------------------------- symmetry (krylov_symmetry.c) */
 
 /* The option SPMV_SYMMETRY_SAMPLED: checks once for each set of values of the plan. call, ctx, plan
- * and info must be set. SPMV_ERROR_NOT_SYMMETRIC. */
-spmv_status krylov_check_symmetry(const struct krylov *s);
+ * and info must be set. bilinear: of complex types that A is its transpose, not that it is Hermitian; not on ranks.
+ * SPMV_ERROR_NOT_SYMMETRIC. */
+spmv_status krylov_check_symmetry(const struct krylov *s, bool bilinear);
 
 /* ------------------------------------------------------------- scaling (krylov_scale.c) */
 
@@ -269,6 +270,7 @@ struct krylov_solver {
      * workspace, must be set; the solver works on a copy. */
     spmv_status (*solve)(const struct krylov *asked);
     bool symmetric; /* for symmetric, of complex types Hermitian A, with a symmetric M */
+    bool bilinear;  /* for A and M that are their transposes, of complex types without conjugation */
     bool columns;   /* solves several right-hand sides together */
 
     /* The other members are for krylov_loop_solve (krylov_loop.h): vectors of the workspace;
@@ -291,6 +293,6 @@ struct krylov_solver {
     void (*tell)(struct krylov_loop *g, int64_t base, int64_t iteration);
 };
 
-extern const struct krylov_solver krylov_cg, krylov_minres, krylov_gmres, krylov_bicgstab, krylov_direct;
+extern const struct krylov_solver krylov_cg, krylov_minres, krylov_gmres, krylov_bicgstab, krylov_cocg, krylov_direct;
 
 #endif

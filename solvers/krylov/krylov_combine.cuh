@@ -84,6 +84,7 @@ template <typename T> struct combination {
     T *out[KRYLOV_MOST_OUTPUTS];
     signed char c[KRYLOV_MOST_OUTPUTS][KRYLOV_MOST_INPUTS];
     signed char left[KRYLOV_MOST_SUMS], right[KRYLOV_MOST_SUMS];
+    bool bilinear[KRYLOV_MOST_SUMS];
     int sums;
     krylov_finish finish;
     bool always;
@@ -142,8 +143,10 @@ __global__ void __launch_bounds__(BLOCK) combine(combination<T> a)
         }
 #pragma unroll
         for (int d = 0; d < KRYLOV_MOST_SUMS; d++)
-            if (d < a.sums)
-                sum[d] += widened(conjugated(operand(a.left[d], in, fresh)) * operand(a.right[d], in, fresh));
+            if (d < a.sums) {
+                const T left = operand(a.left[d], in, fresh);
+                sum[d] += widened((a.bilinear[d] ? left : conjugated(left)) * operand(a.right[d], in, fresh));
+            }
     }
     if (a.finish == FINISH_NOTHING)
         return;
@@ -186,6 +189,7 @@ spmv_status launch_combination(const krylov_vectors *v, const krylov_combination
     for (int d = 0; d < from->sums; d++) {
         a.left[d] = from->left[d];
         a.right[d] = from->right[d];
+        a.bilinear[d] = from->bilinear[d];
     }
     a.sums = from->sums;
     a.finish = from->finish;

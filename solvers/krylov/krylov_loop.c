@@ -1,4 +1,4 @@
-/* The common run of minres, gmres and bicgstab: workspace, the loop over steps, the callback, and
+/* The common run of minres, gmres, bicgstab and cocg: workspace, the loop over steps, the callback, and
  * the message of a breakdown.
  *
  * The scalars of a recurrence are in the context's memory (krylov_scalars.h). On ref and omp a step
@@ -326,6 +326,18 @@ static spmv_status fail_broken(const struct krylov *s, int v)
     case BROKEN_NO_STABILISATION:
         return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN, "%s: bicgstab: omega is 0 at iteration %lld; try gmres",
                             s->call, k);
+    case BROKEN_QUASI_NULL:
+        return context_fail(
+            s->ctx, SPMV_ERROR_BREAKDOWN,
+            "%s: cocg: a product without conjugation is %g at iteration %lld, of vectors that are not 0; "
+            "try gmres",
+            s->call, culprit, k);
+    case BROKEN_GROWTH:
+        return context_fail(
+            s->ctx, SPMV_ERROR_BREAKDOWN,
+            "%s: cocg: the residual before smoothing has grown to %.3g at iteration %lld, so its digits "
+            "are lost; try gmres",
+            s->call, krylov_unscaled(s, g->host.culprit), k);
     default:
         return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "%s: %s: a sum is %g at iteration %lld", s->call,
                             g->s.solver->name, culprit, k);
@@ -366,7 +378,7 @@ static spmv_status open(struct krylov_loop *g)
                                    .parts = (char *)g->small + state_bytes,
                                    .ranks = ranks,
                                    .rank_parts = g->v.rank_parts};
-    if (context_on_device(s->ctx) && ranks == NULL && g->s.solver->step != NULL) {
+    if (context_on_device(s->ctx) && ranks == NULL && g->s.solver->step != NULL && !plan_is_operator(s->plan)) {
         TRY(krylov_persistent_open(g, &g->persistent));
         if (g->persistent == NULL)
             TRY(krylov_queue_open(g, &g->queue));
@@ -396,8 +408,8 @@ spmv_status krylov_loop_solve(const struct krylov *asked)
     struct krylov *const s = &g.s;
     TRY(krylov_check(s));
     TRY(krylov_take_precond(s, s->info.type));
-    if (s->solver->symmetric && s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
-        TRY(krylov_check_symmetry(s));
+    if ((s->solver->symmetric || s->solver->bilinear) && s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
+        TRY(krylov_check_symmetry(s, s->solver->bilinear));
     if (krylov_rows(s) == 0)
         return krylov_solve_empty(s);
     st = open(&g);

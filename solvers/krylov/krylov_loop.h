@@ -1,6 +1,6 @@
-/* What minres, gmres, bicgstab and direct share: the interface between their common run
+/* What minres, gmres, bicgstab, cocg and direct share: the interface between their common run
  * (krylov_loop.c) and the recurrences (krylov_minres.c, krylov_gmres.c, krylov_bicgstab.c,
- * krylov_direct.c). struct krylov_solver: krylov.h.
+ * krylov_cocg.c, krylov_direct.c). struct krylov_solver: krylov.h.
  * Statuses, restarts, the true residual and scaling: krylov.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

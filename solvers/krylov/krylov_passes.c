@@ -1,4 +1,4 @@
-/* The passes over vectors of minres, gmres and bicgstab on the host (krylov_passes.h). ref and omp
+/* The passes over vectors of minres, gmres, bicgstab and cocg on the host (krylov_passes.h). ref and omp
  * run the same loops, so they give the same bits.
  *
  * Vectors are cut into tiles of a fixed size; the parts of a sum are added in the order of the
@@ -162,6 +162,12 @@ void pass_dot(struct krylov_combination *pass, const void *u, const void *v)
 {
     pass->left[pass->sums] = (signed char)operand_of(pass, u);
     pass->right[pass->sums++] = (signed char)operand_of(pass, v);
+}
+
+void pass_bilinear(struct krylov_combination *pass, const void *u, const void *v)
+{
+    pass->bilinear[pass->sums] = true;
+    pass_dot(pass, u, v);
 }
 
 spmv_status krylov_sum(const struct krylov_vectors *v, const void *a, const void *b, enum krylov_finish finish)

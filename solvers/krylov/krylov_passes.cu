@@ -1,4 +1,4 @@
-/* The passes over vectors of minres, gmres and bicgstab on CUDA (krylov_passes.h).
+/* The passes over vectors of minres, gmres, bicgstab and cocg on CUDA (krylov_passes.h).
  *
  * Idea:       Gram-Schmidt reads a basis of many vectors; all else is small. A block takes a tile of
  *             rows at a time. A pass that subtracts and projects reads the tile's part of the basis
@@ -14,7 +14,7 @@
 namespace
 {
 
-/* The scalars at the end of a combination of minres, gmres and bicgstab. */
+/* The scalars at the end of a combination of minres, gmres, bicgstab and cocg. */
 struct finish_krylov {
     __device__ static void run(krylov_finish which, krylov_state *state, const krylov_scalar *sums)
     {
@@ -285,8 +285,10 @@ extern "C" spmv_status krylov_combine_cuda(const krylov_vectors *v, const krylov
                 CASE(3, 1)
                 CASE(4, 2)
                 CASE(5, 2)
+                CASE(5, 4)
                 CASE(6, 2)
                 CASE(6, 3)
+                CASE(6, 4)
 #undef CASE
             default:
                 return context_fail(v->ctx, SPMV_ERROR_UNSUPPORTED, "no kernel combines %d vectors to %d", a->inputs,

@@ -1,4 +1,4 @@
-/* Passes over vectors of the solvers minres, gmres and bicgstab: linear combinations and dot
+/* Passes over vectors of the solvers minres, gmres, bicgstab and cocg: linear combinations and dot
  * products, with coefficients from the state in the context's memory, and a function of the sums at
  * the end (krylov_scalars.h). All are queued. Each returns without effect while state->ending is
  * not 0, unless stated otherwise.
@@ -38,8 +38,8 @@ int64_t krylov_rank_parts_bytes(const struct plan_ranks *ranks, int basis);
  * replaces the first ones by the sums of all ranks. */
 spmv_status krylov_sum_ranks(const struct krylov_vectors *v, int sums, int stride);
 
-/* out[o] = sum_i state->c[c[o][i]] in[i]; then sums[d] = sum conj(left[d]) right[d], and
- * finish(state, sums). C_ZERO as coefficient means: without this input.
+/* out[o] = sum_i state->c[c[o][i]] in[i]; then sums[d] = sum conj(left[d]) right[d], or without conj if bilinear[d],
+ * and finish(state, sums). C_ZERO as coefficient means: without this input.
  *
  * Operands of dot products: an input's number, or KRYLOV_MOST_INPUTS + the number of an output: its
  * new values. An output may be the array of an input. */
@@ -49,6 +49,7 @@ struct krylov_combination {
     void *out[KRYLOV_MOST_OUTPUTS];
     signed char c[KRYLOV_MOST_OUTPUTS][KRYLOV_MOST_INPUTS];
     signed char left[KRYLOV_MOST_SUMS], right[KRYLOV_MOST_SUMS];
+    bool bilinear[KRYLOV_MOST_SUMS];
     enum krylov_finish finish;
     bool always; /* also while state->ending is not 0 */
 };
@@ -61,9 +62,10 @@ spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_c
  *   pass_axpby     to = a x + b y
  *   pass_axpbypcz  to = a x + b y + c z
  *   pass_dot       the next sum is u'v
+ *   pass_bilinear  the same without conjugation of u
  *
- * All lines read vectors as they were before the pass, which are read once each; only pass_dot takes
- * the new values of a vector that a line above it has set. The vectors of a line differ. Terms are
+ * All lines read vectors as they were before the pass, which are read once each; only pass_dot and
+ * pass_bilinear take the new values of a vector that a line above it has set. The vectors of a line differ. Terms are
  * added in the order in which the pass first names their vectors. */
 void pass_copy(struct krylov_combination *pass, const void *x, void *to);
 void pass_scale(struct krylov_combination *pass, int a, const void *x, void *to);
@@ -71,6 +73,7 @@ void pass_axpby(struct krylov_combination *pass, int a, const void *x, int b, co
 void pass_axpbypcz(struct krylov_combination *pass, int a, const void *x, int b, const void *y, int c, const void *z,
                    void *to);
 void pass_dot(struct krylov_combination *pass, const void *u, const void *v);
+void pass_bilinear(struct krylov_combination *pass, const void *u, const void *v);
 
 /* A pass that is one dot product. */
 spmv_status krylov_sum(const struct krylov_vectors *v, const void *a, const void *b, enum krylov_finish finish);

@@ -41,8 +41,8 @@ static inline void TYPED(add_dot)(T *sum, T a, T b)
 }
 #endif
 
-/* The sum of conj(a) b over n elements: element i is added to sum i mod LANES. */
-static struct krylov_scalar TYPED(dot)(const T *a, const T *b, int64_t n)
+/* The sum of conj(a) b, or with bilinear of a b, over n elements: element i is added to sum i mod LANES. */
+static inline struct krylov_scalar TYPED(dot_of)(const T *a, const T *b, int64_t n, bool bilinear)
 {
     enum { LANES = 8 };
     T lane[LANES] = {0};
@@ -50,12 +50,22 @@ static struct krylov_scalar TYPED(dot)(const T *a, const T *b, int64_t n)
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
         for (int l = 0; l < LANES; l++)
-            TYPED(add_dot)(&lane[l], a[i + l], b[i + l]);
+            (bilinear ? TYPED(add) : TYPED(add_dot))(&lane[l], a[i + l], b[i + l]);
     for (int l = 0; i + l < n; l++)
-        TYPED(add_dot)(&lane[l], a[i + l], b[i + l]);
+        (bilinear ? TYPED(add) : TYPED(add_dot))(&lane[l], a[i + l], b[i + l]);
     for (int l = 0; l < LANES; l++)
         sum = scalar_sum(sum, TYPED(scalar)(lane[l]));
     return sum;
+}
+
+static struct krylov_scalar TYPED(dot)(const T *a, const T *b, int64_t n)
+{
+    return TYPED(dot_of)(a, b, n, false);
+}
+
+static struct krylov_scalar TYPED(bilinear)(const T *a, const T *b, int64_t n)
+{
+    return TYPED(dot_of)(a, b, n, true);
 }
 
 /* to += by * from */
@@ -91,7 +101,7 @@ static void TYPED(combine_tile)(void *state, int64_t tile)
                 side[k] = operand < KRYLOV_MOST_INPUTS ? (const T *)a->in[operand] + begin
                                                        : fresh[operand - KRYLOV_MOST_INPUTS];
             }
-            parts[d] = scalar_sum(parts[d], TYPED(dot)(side[0], side[1], n));
+            parts[d] = scalar_sum(parts[d], (a->bilinear[d] ? TYPED(bilinear) : TYPED(dot))(side[0], side[1], n));
         }
         for (int o = 0; o < a->outputs; o++)
             memcpy((T *)a->out[o] + begin, fresh[o], (size_t)n * sizeof(T));

@@ -25,6 +25,7 @@ enum { BLOCK = 256, WARPS = BLOCK / warp_lanes };
 /* The vectors of sum d: of a projection, basis vector d and w, and at last w twice. */
 template <typename T> struct dots {
     const T *left[KRYLOV_MOST_SUMS], *right[KRYLOV_MOST_SUMS];
+    bool bilinear[KRYLOV_MOST_SUMS];
     const T *basis, *w; /* NULL: no projection */
     int64_t stride;
     int sums;
@@ -44,9 +45,10 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) chunk_sums(dots<T
         left = d < a.sums - 1 ? a.basis + d * a.stride : a.w;
         right = a.w;
     }
+    const bool bilinear = a.basis == nullptr && (d == 0 ? a.bilinear[0] : a.bilinear[1]);
     S sum = S();
     for (int64_t e = a.chunk[chunk] + thread; e < a.chunk[chunk + 1]; e += BLOCK)
-        sum += widened(conjugated(left[e]) * right[e]);
+        sum += widened((bilinear ? left[e] : conjugated(left[e])) * right[e]);
     const S of_warp = sum_of_warp(sum);
     if (thread % warp_lanes == 0)
         of_warps[thread / warp_lanes] = of_warp;
@@ -117,6 +119,7 @@ extern "C" spmv_status krylov_rank_dots_cuda(const krylov_vectors *v, const kryl
             for (int d = 0; d < from->sums; d++) {
                 a.left[d] = operand(from->left[d]);
                 a.right[d] = operand(from->right[d]);
+                a.bilinear[d] = from->bilinear[d];
             }
             return launch_sums<T>(v, a);
         });

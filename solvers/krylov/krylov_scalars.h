@@ -1,4 +1,4 @@
-/* The scalars of the solvers minres, gmres and bicgstab: their state, and the functions that turn
+/* The scalars of the solvers minres, gmres, bicgstab and cocg: their state, and the functions that turn
  * sums over vectors into the coefficients of the next pass. The same functions run on the host and,
  * on cuda, at the end of a kernel, so the host need not wait for a sum.
  *
@@ -26,12 +26,14 @@ enum { KRYLOV_RUNS, KRYLOV_DONE, KRYLOV_BROKEN, KRYLOV_LIMIT };
 /* What broke. */
 enum krylov_broken {
     BROKEN_NOTHING,
-    BROKEN_NOT_FINITE,      /* a sum is not finite */
-    BROKEN_NOT_POSITIVE,    /* minres: r'M^-1 r < 0 */
-    BROKEN_SINGULAR,        /* gmres: the Krylov space ends, and A is singular on it; cgls: A p = 0 */
-    BROKEN_LEAST_SQUARES,   /* minres: r is nearly a null vector of A, so no x reduces it */
-    BROKEN_SHADOW,          /* bicgstab: (r0, A p) = 0 or (r0, r) = 0 */
-    BROKEN_NO_STABILISATION /* bicgstab: (t, s) = 0 */
+    BROKEN_NOT_FINITE,       /* a sum is not finite */
+    BROKEN_NOT_POSITIVE,     /* minres: r'M^-1 r < 0 */
+    BROKEN_SINGULAR,         /* gmres: the Krylov space ends, and A is singular on it; cgls: A p = 0 */
+    BROKEN_LEAST_SQUARES,    /* minres: r is nearly a null vector of A, so no x reduces it */
+    BROKEN_SHADOW,           /* bicgstab: (r0, A p) = 0 or (r0, r) = 0 */
+    BROKEN_NO_STABILISATION, /* bicgstab: (t, s) = 0 */
+    BROKEN_QUASI_NULL,       /* cocg: a product without conjugation is 0, of vectors that are not */
+    BROKEN_GROWTH            /* cocg: the residual has grown by the reciprocal of the roundoff */
 };
 
 /* In the context's memory. Pointers point there too. */
@@ -55,6 +57,11 @@ struct krylov_state {
     /* bicgstab */
     struct krylov_scalar rho, alpha, omega;
     double norm_r0;
+
+    /* cocg; rho and alpha as above. Norms of r, before smoothing, and of p; of the smoothed residual as the weights
+     * predict it. quasi_null: r'M^-1 r of the next step is 0; then *culprit is set. */
+    double norm_r, norm_p, tau;
+    int quasi_null;
 
     double largest; /* minres, gmres: norm of a column of the triangle, over all runs */
 
@@ -87,6 +94,12 @@ struct krylov_state {
     X(BICGSTAB_ALPHA, bicgstab_alpha) /* (r0, v) */                                                                    \
     X(BICGSTAB_OMEGA, bicgstab_omega) /* (t, s), t't */                                                                \
     X(BICGSTAB_STEP, bicgstab_step)   /* (r0, r), r'r */                                                               \
+    X(COCG_BEGIN, cocg_begin)         /* r'r; without a preconditioner also (r, r) */                                  \
+    X(COCG_RHO, cocg_rho)             /* (r, z), z'z */                                                                \
+    X(COCG_FIRST, cocg_first)         /* p'p */                                                                        \
+    X(COCG_ALPHA, cocg_alpha)         /* (p, A p), |A p|^2 */                                                          \
+    X(COCG_RESIDUAL, cocg_residual)   /* as COCG_BEGIN */                                                              \
+    X(COCG_STEP, cocg_step)           /* s's, p'p */                                                                   \
     X(MINRES_BEGIN, minres_begin)     /* r'z, r'r */                                                                   \
     X(MINRES_DELTA, minres_delta)     /* (z, A z) */                                                                   \
     X(MINRES_GAMMA, minres_gamma)     /* v'z */                                                                        \
@@ -133,6 +146,11 @@ enum {
     C_MINUS_OMEGA,
     C_BETA,
     C_MINUS_BETA_OMEGA,
+    /* cocg: C_ALPHA, C_MINUS_ALPHA, C_BETA and the weight of the smoothing */
+    C_WEIGHT,
+    C_WEIGHT_ALPHA,
+    C_REST, /* 1 less the weight */
+    C_REST_ALPHA,
     /* minres */
     C_SCALE = 2, /* 1 / gamma */
     C_V,         /* of v and of the v before in the next v */
@@ -306,6 +324,106 @@ HOST_DEVICE_FN void bicgstab_step(struct krylov_state *s, const struct krylov_sc
     s->c[C_BETA] = beta;
     s->c[C_MINUS_BETA_OMEGA] = scalar_scaled(-1, scalar_product(beta, s->omega));
     s->rho = sum[0];
+}
+
+/* ----------------------------------------------------------------------- cocg
+ * (u, v) = u'v without conjugation. */
+
+/* Whether (u, v) is only rounding errors of vectors with these norms. */
+HOST_DEVICE_FN bool cocg_vanishes(const struct krylov_state *s, struct krylov_scalar product, double u, double v)
+{
+    return !(scalar_modulus(product) > s->roundoff * u * v);
+}
+
+/* rho = (r, z), beta = rho / the rho before. A step that ends here still smooths x, so cocg_step breaks the run. */
+HOST_DEVICE_FN void cocg_rho(struct krylov_state *s, const struct krylov_scalar *sum)
+{
+    const struct krylov_scalar before = s->rho;
+    s->rho = sum[0];
+    s->c[C_BETA] = scalar_of(0);
+    if (cocg_vanishes(s, sum[0], s->norm_r, sqrt(sum[1].re))) {
+        s->quasi_null = 1;
+        s->culprit = scalar_modulus(sum[0]);
+    } else if (scalar_modulus(before) > 0) {
+        s->c[C_BETA] = scalar_quotient(sum[0], before);
+    }
+}
+
+HOST_DEVICE_FN void cocg_begin(struct krylov_state *s, const struct krylov_scalar *sum)
+{
+    s->quasi_null = 0;
+    s->rho = scalar_of(0);
+    if (!krylov_begun(s, sqrt(sum[0].re)))
+        return;
+    s->norm_r = s->tau = s->residual;
+    if (s->plain) {
+        const struct krylov_scalar of_r[2] = {sum[1], sum[0]};
+        cocg_rho(s, of_r);
+    }
+}
+
+/* Breaks the run if the next step has no direction, or one that is not finite. */
+HOST_DEVICE_FN void cocg_direction(struct krylov_state *s, double square)
+{
+    s->norm_p = sqrt(square);
+    if (square - square != 0)
+        krylov_break(s, BROKEN_NOT_FINITE, square);
+    else if (s->quasi_null)
+        krylov_break(s, BROKEN_QUASI_NULL, s->culprit);
+}
+
+HOST_DEVICE_FN void cocg_first(struct krylov_state *s, const struct krylov_scalar *sum)
+{
+    cocg_direction(s, sum[0].re);
+}
+
+/* alpha = rho / (p, A p) */
+HOST_DEVICE_FN void cocg_alpha(struct krylov_state *s, const struct krylov_scalar *sum)
+{
+    if (!scalar_is_finite(sum[0]) || !scalar_is_finite(sum[1])) {
+        krylov_break(s, BROKEN_NOT_FINITE, sum[1].re);
+        return;
+    }
+    if (cocg_vanishes(s, sum[0], s->norm_p, sqrt(sum[1].re))) {
+        krylov_break(s, BROKEN_QUASI_NULL, scalar_modulus(sum[0]));
+        return;
+    }
+    s->alpha = scalar_quotient(s->rho, sum[0]);
+    s->c[C_ALPHA] = s->alpha;
+    s->c[C_MINUS_ALPHA] = scalar_scaled(-1, s->alpha);
+}
+
+/* The weights: tau = (the sum of 1 / |r|^2 over all residuals)^(-1/2), weight = tau^2 / |r|^2. A residual so much larger
+ * than the smoothed one has no digit of it left. */
+HOST_DEVICE_FN void cocg_residual(struct krylov_state *s, const struct krylov_scalar *sum)
+{
+    const double norm = sqrt(sum[0].re), ratio = norm / s->tau;
+    if (norm - norm != 0) {
+        krylov_break(s, BROKEN_NOT_FINITE, norm);
+        return;
+    }
+    if (s->roundoff * norm > s->residual) {
+        krylov_break(s, BROKEN_GROWTH, norm);
+        return;
+    }
+    const double weight = 1 / (1 + ratio * ratio), rest = ratio * ratio * weight;
+    s->norm_r = norm;
+    s->tau *= sqrt(rest);
+    s->c[C_WEIGHT] = scalar_of(weight);
+    s->c[C_WEIGHT_ALPHA] = scalar_scaled(weight, s->alpha);
+    s->c[C_REST] = scalar_of(rest);
+    s->c[C_REST_ALPHA] = scalar_scaled(rest, s->alpha);
+    if (s->plain) {
+        const struct krylov_scalar of_r[2] = {sum[1], sum[0]};
+        cocg_rho(s, of_r);
+    }
+}
+
+HOST_DEVICE_FN void cocg_step(struct krylov_state *s, const struct krylov_scalar *sum)
+{
+    krylov_iterated(s, sqrt(sum[0].re));
+    if (!s->ending)
+        cocg_direction(s, sum[1].re);
 }
 
 /* ----------------------------------------------------------------------- minres */

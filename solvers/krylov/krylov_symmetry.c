@@ -15,7 +15,8 @@
  * result does not depend on the number of threads; on a GPU by a kernel, and read once.
  *
  * A complex matrix must be Hermitian: the real parts of u'A v and v'A u are compared, for complex
- * vectors, whose real and imaginary parts are elements as above.
+ * vectors, whose real and imaginary parts are elements as above. The same products show whether it is
+ * its own transpose: there u and v are not conjugated.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -41,17 +42,20 @@ static void add_up(const struct symmetry_sample *s, int which, struct symmetry_s
     const int one = (which + 1) % VECTORS, other = (which + 2) % VECTORS;
 #pragma omp parallel for num_threads(s->team) schedule(static)
     for (int64_t part = 0; part < s->parts; part++) {
-        long double sum = 0, other_sum = 0;
-        struct symmetry_sums own = {{0}, {0}};
+        long double sum = 0, other_sum = 0, imaginary = 0, other_imaginary = 0;
+        struct symmetry_sums own = {{0}, {0}, {0}};
         for (int64_t i = s->begin[part]; i < s->begin[part + 1]; i++) {
             const long double value = real_at(s->type, s->out, i);
             const uint64_t bits = symmetry_bits(s->first + i);
-            sum += symmetry_element(bits, one) * value;
-            other_sum += symmetry_element(bits, other) * value;
+            const bool is_imaginary = s->complex && i % 2 != 0;
+            *(is_imaginary ? &imaginary : &sum) += symmetry_element(bits, one) * value;
+            *(is_imaginary ? &other_imaginary : &other_sum) += symmetry_element(bits, other) * value;
             symmetry_add_square((double)value, own.square);
         }
-        own.dot[one] = (double)sum;
-        own.dot[other] = (double)other_sum;
+        own.dot[one] = (double)(sum + imaginary);
+        own.dot[other] = (double)(other_sum + other_imaginary);
+        own.bilinear[one] = (double)(sum - imaginary);
+        own.bilinear[other] = (double)(other_sum - other_imaginary);
         of[part] = own;
     }
 }
@@ -77,9 +81,9 @@ done:
     return st;
 }
 
-/* From a product A v: u'A v for each other vector u, and ||A v||. */
+/* From a product A v: u'A v for each other vector u, with and, not on ranks, without conjugation; and ||A v||. */
 struct sums {
-    double dot[VECTORS], norm;
+    double dot[VECTORS], bilinear[VECTORS], norm;
 };
 
 static long double square_of(const struct symmetry_sums *of)
@@ -97,10 +101,12 @@ static spmv_status add_parts(const struct symmetry_sample *s, const struct plan_
     spmv_status st = SPMV_OK;
     double *parts = NULL, all[SUMS];
     long double square = 0;
-    *sum = (struct sums){{0}, 0};
+    *sum = (struct sums){{0}, {0}, 0};
     for (int64_t part = 0; part < s->parts && ranks == NULL; part++) {
-        for (int u = 0; u < VECTORS; u++)
+        for (int u = 0; u < VECTORS; u++) {
             sum->dot[u] += of[part].dot[u];
+            sum->bilinear[u] += of[part].bilinear[u];
+        }
         square += square_of(&of[part]);
     }
     sum->norm = (double)sqrtl(square);
@@ -124,23 +130,28 @@ done:
 static void judge(const struct krylov *k, const struct sums *of)
 {
     const struct real_limits limits = real_limits_of(type_part(k->info.type));
-    const double entries = (double)(k->plan->ranks != NULL ? k->plan->ranks->nnz : k->info.nnz);
+    /* an operator may be dense */
+    const double entries = plan_is_operator(k->plan) ? (double)k->info.rows * (double)k->info.cols
+                           : k->plan->ranks != NULL  ? (double)k->plan->ranks->nnz
+                                                     : (double)k->info.nnz;
     const double nnz = entries * k->info.vectors;
     double largest = 0;
     for (int v = 0; v < VECTORS; v++)
         largest = fmax(largest, of[v].norm);
     const double bound = MARGIN * limits.roundoff * sqrt(entries) * largest + 4 * nnz * limits.subnormal;
-    k->plan->symmetry = PLAN_SYMMETRIC;
+    spmv_plan *const plan = k->plan;
+    double most = 0, bilinear = 0; /* the largest difference of a pair */
     /* the recurrence reports what is not finite */
     for (int u = 0; u < VECTORS && isfinite(bound); u++)
         for (int v = 0; v < u; v++) {
-            const double difference = fabs(of[v].dot[u] - of[u].dot[v]);
-            if (difference > bound) {
-                k->plan->symmetry = PLAN_NOT_SYMMETRIC;
-                k->plan->asymmetry = difference;
-                k->plan->asymmetry_bound = bound;
-            }
+            most = fmax(most, fabs(of[v].dot[u] - of[u].dot[v]));
+            bilinear = fmax(bilinear, fabs(of[v].bilinear[u] - of[u].bilinear[v]));
         }
+    plan->asymmetry = most;
+    plan->bilinear_asymmetry = bilinear;
+    plan->asymmetry_bound = bound;
+    plan->symmetry = most > bound ? PLAN_NOT_SYMMETRIC : PLAN_SYMMETRIC;
+    plan->bilinear_symmetry = bilinear > bound ? PLAN_NOT_SYMMETRIC : PLAN_SYMMETRIC;
 }
 
 /* So many parts of so many numbers, for any number of threads. On a GPU a block has a part. */
@@ -178,7 +189,8 @@ static spmv_status sample(const struct krylov *k)
     void *bounds = NULL, *device_sums = NULL;
     struct symmetry_sample s = {.count = k->info.rows * k->info.vectors * type_parts(k->info.type),
                                 .first = ranks != NULL ? ranks->first_row * type_parts(k->info.type) : 0,
-                                .type = type_part(k->info.type)};
+                                .type = type_part(k->info.type),
+                                .complex = type_is_complex(k->info.type)};
     s.team = host_team(ctx, s.count);
     TRY(krylov_lend(k, s.type, s.count, &s.in));
     TRY(context_lend(ctx, s.count * (int64_t)spmv_type_size(s.type), &s.out));
@@ -210,7 +222,7 @@ done:
     return st;
 }
 
-spmv_status krylov_check_symmetry(const struct krylov *k)
+spmv_status krylov_check_symmetry(const struct krylov *k, bool bilinear)
 {
     spmv_status st = SPMV_OK;
     const spmv_plan *plan = k->plan;
@@ -218,12 +230,12 @@ spmv_status krylov_check_symmetry(const struct krylov *k)
         return SPMV_OK;
     if (plan->symmetry == PLAN_SYMMETRY_UNKNOWN || plan->values_unseen)
         TRY(sample(k));
-    if (plan->symmetry == PLAN_NOT_SYMMETRIC)
+    if ((bilinear ? plan->bilinear_symmetry : plan->symmetry) == PLAN_NOT_SYMMETRIC)
         st = context_fail(k->ctx, SPMV_ERROR_NOT_SYMMETRIC,
                           "%s: the matrix is not %s: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
                           "of modulus 1 to 2, rounding explains at most %.3g",
-                          k->call, type_is_complex(plan->type) ? "Hermitian" : "symmetric", plan->asymmetry,
-                          plan->asymmetry_bound);
+                          k->call, bilinear || !type_is_complex(plan->type) ? "symmetric" : "Hermitian",
+                          bilinear ? plan->bilinear_asymmetry : plan->asymmetry, plan->asymmetry_bound);
 done:
     return st;
 }

@@ -39,29 +39,44 @@ __device__ double sum_of_block(double value, double *warp_sums)
     return sum;
 }
 
+/* Adds u v for number i of two vectors, and the same as a part of the sum without conjugation. */
+__device__ void symmetry_add_product(double u, double v, bool imaginary, double *dot, double *bilinear)
+{
+    const double product = u * v;
+    *dot += product;
+    *bilinear += imaginary ? -product : product;
+}
+
 template <typename T>
 __global__ void __launch_bounds__(block_threads)
-    add_up_kernel(const T *product, const int64_t *begin, int64_t parts, int64_t first, int which, symmetry_sums *of)
+    add_up_kernel(const T *product, const int64_t *begin, int64_t parts, int64_t first, int which, bool complex,
+                  symmetry_sums *of)
 {
     __shared__ double warp_sums[block_warps];
     const int one = (which + 1) % SYMMETRY_VECTORS, other = (which + 2) % SYMMETRY_VECTORS;
     for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
-        double dot = 0, other_dot = 0, square[SYMMETRY_SQUARES] = {0, 0, 0};
+        double dot = 0, other_dot = 0, bilinear = 0, other_bilinear = 0, square[SYMMETRY_SQUARES] = {0, 0, 0};
         for (int64_t i = begin[part] + threadIdx.x; i < begin[part + 1]; i += block_threads) {
             const double value = (double)product[i];
             const uint64_t bits = symmetry_bits(first + i);
-            dot += symmetry_element(bits, one) * value;
-            other_dot += symmetry_element(bits, other) * value;
+            const bool imaginary = complex && i % 2 != 0;
+            symmetry_add_product(symmetry_element(bits, one), value, imaginary, &dot, &bilinear);
+            symmetry_add_product(symmetry_element(bits, other), value, imaginary, &other_dot, &other_bilinear);
             symmetry_add_square(value, square);
         }
         dot = sum_of_block(dot, warp_sums);
         other_dot = sum_of_block(other_dot, warp_sums);
+        bilinear = sum_of_block(bilinear, warp_sums);
+        other_bilinear = sum_of_block(other_bilinear, warp_sums);
         for (int s = 0; s < SYMMETRY_SQUARES; s++)
             square[s] = sum_of_block(square[s], warp_sums);
         if (threadIdx.x == 0) {
             of[part].dot[which] = 0;
             of[part].dot[one] = dot;
             of[part].dot[other] = other_dot;
+            of[part].bilinear[which] = 0;
+            of[part].bilinear[one] = bilinear;
+            of[part].bilinear[other] = other_bilinear;
             for (int s = 0; s < SYMMETRY_SQUARES; s++)
                 of[part].square[s] = square[s];
         }
@@ -78,7 +93,7 @@ template <typename T>
 spmv_status add_up(spmv_context *ctx, const struct symmetry_sample *s, int which, struct symmetry_sums *of)
 {
     return launch(ctx, "symmetry sums", grid_for(s->parts, 1), block_threads, add_up_kernel<T>, (const T *)s->out,
-                  s->begin, s->parts, s->first, which, of);
+                  s->begin, s->parts, s->first, which, s->complex, of);
 }
 
 } // namespace

@@ -25,13 +25,14 @@ HOST_DEVICE_FN double symmetry_element(uint64_t bits, int which)
     return (double)(sign * (1024 + (int)(own >> 1 & 1023))) / 1024;
 }
 
-/* The sums of one part from a product A v: u'A v for each other vector u, and ||A v||^2. Squares may leave the
+/* The sums of one part from a product A v: u'A v for each other vector u, of complex vectors the real part, with and
+ * without conjugation of u; and ||A v||^2. Squares may leave the
  * range of f64, so those of small elements, of large ones and of the others are apart, the first two divided
  * and multiplied by SYMMETRY_SCALE (J. L. Blue, "A portable Fortran program to find the Euclidean norm of a
  * vector", ACM TOMS 4, 1978). */
 enum { SYMMETRY_SMALL, SYMMETRY_OTHERS, SYMMETRY_LARGE, SYMMETRY_SQUARES };
 struct symmetry_sums {
-    double dot[SYMMETRY_VECTORS], square[SYMMETRY_SQUARES];
+    double dot[SYMMETRY_VECTORS], bilinear[SYMMETRY_VECTORS], square[SYMMETRY_SQUARES];
 };
 #define SYMMETRY_SCALE 0x1p-1200L
 
@@ -56,7 +57,8 @@ struct symmetry_sample {
     const int64_t *begin;       /* parts + 1: of each part, in the context's memory */
     struct symmetry_sums *sums; /* SYMMETRY_VECTORS times parts, in the context's memory */
     spmv_type type;
-    int team; /* threads for loops on the host */
+    bool complex; /* the numbers are real and imaginary parts in turn */
+    int team;     /* threads for loops on the host */
 };
 
 /* Both only queue their work. */

@@ -33,7 +33,7 @@ static const struct row {
 /* purpose: the solver that begins. Beside minres, factors of general matrices are for gmres. */
 static const struct row *find_row(enum precond_for purpose, const char *name)
 {
-    const bool general = purpose == PRECOND_FOR_MINRES && precond_is_unsymmetric(name);
+    const bool general = purpose != PRECOND_FOR_UNSYMMETRIC && precond_is_unsymmetric(name);
     const enum precond_for of = general ? PRECOND_FOR_UNSYMMETRIC : purpose;
     const struct row *row = on_cpu;
     while (row->purpose != of || (row->name != NULL && strcmp(row->name, name) != 0))

@@ -197,6 +197,16 @@ static const spmv_preconditioner_class own = {.size = sizeof own, .name = "own",
 CALL(preconditioner_create, C, arg(3, NULL), arg(1, &csr), arg(4, NULL), arg(2, &made))
 CALL(rigid_body_modes, C, arg(4, NULL), N / 2, 2, arg(1, host), 2, arg(2, host_modes), arg(3, &mode_count))
 CALL(preconditioner_wrap, C, SPMV_F64, N, arg(1, &own), arg(3, NULL), arg(2, &made))
+static spmv_status no_product(void *self, spmv_operation operation, const void *from, void *to)
+{
+    (void)self;
+    (void)operation;
+    (void)from;
+    (void)to;
+    return SPMV_OK;
+}
+static const spmv_operator_class own_operator = {.size = sizeof own_operator, .name = "own", .apply = no_product};
+CALL(plan_wrap, C, SPMV_F64, N, N, SPMV_OPERATION_N, arg(1, &own_operator), arg(3, NULL), arg(2, &made))
 CALL(preconditioner_apply, arg(0, jacobi), arg(1, x), arg(2, y))
 CALL(preconditioner_apply_transposed, arg(0, jacobi), arg(1, x), arg(2, y))
 CALL(preconditioner_update_values, arg(0, renewed), arg(1, x))
@@ -211,6 +221,7 @@ CALL(batch_solve, arg(0, batch), arg(1, x), arg(2, x), arg(3, y), 1, arg(4, NULL
 CALL(least_squares_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(least_squares_solve, arg(0, fit), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
+CALL(solver_create_for_plan, arg(0, plan), arg(2, NULL), arg(1, &made))
 CALL(solver_solve, arg(0, solver), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_solve_operation, arg(0, solver), SPMV_OPERATION_T, arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_update_values, arg(0, solver), arg(1, x))
@@ -356,6 +367,7 @@ static const struct function functions[] = {
     ROW(preconditioner_create, 3, 2),
     ROW(rigid_body_modes, 4, 1),
     ROW(preconditioner_wrap, 3, 1),
+    ROW(plan_wrap, 3, 1),
     ROW(preconditioner_apply, 3, 0),
     ROW(preconditioner_apply_transposed, 3, 0),
     ROW(preconditioner_update_values, 2, 0),
@@ -370,6 +382,7 @@ static const struct function functions[] = {
     ROW(least_squares_create, 3, 1),
     ROW(least_squares_solve, 3, 1),
     ROW(solver_create, 3, 1),
+    ROW(solver_create_for_plan, 2, 1),
     ROW(solver_solve, 3, 1),
     ROW(solver_solve_operation, 3, 1),
     ROW(solver_update_values, 2, 0),
@@ -462,7 +475,7 @@ static void release_made(const char *name)
         spmv_spgemm_plan_destroy(made);
     else if (strcmp(name, "spmv_sddmm_create") == 0)
         spmv_sddmm_destroy(made);
-    else if (strstr(name, "plan_create"))
+    else if (strstr(name, "plan_create") || strcmp(name, "spmv_plan_wrap") == 0)
         spmv_plan_destroy(made);
     else if (strstr(name, "preconditioner"))
         spmv_preconditioner_destroy(made);
@@ -1014,6 +1027,7 @@ static void enumerations(void **state)
         REFUSED(spmv_vector_read(ctx, vector_file, type, &made, &n64));
         REFUSED(spmv_matrix_generate(ctx, "diagonal:2", type, (spmv_matrix **)&made));
         REFUSED(spmv_preconditioner_wrap(ctx, type, N, &own, NULL, (spmv_preconditioner **)&made));
+        REFUSED(spmv_plan_wrap(ctx, type, N, N, SPMV_OPERATION_N, &own_operator, NULL, (spmv_plan **)&made));
         REFUSED(spmv_verify(checker, &csr, SPMV_OPERATION_N, NULL, host, NULL, NULL, product, type, NULL, 0));
         odd = csr;
         odd.type = type;

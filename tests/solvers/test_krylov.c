@@ -1,4 +1,4 @@
-/* The methods minres, gmres, bicgstab and direct of a solver, and what "auto" chooses: known
+/* The methods minres, gmres, bicgstab, cocg and direct of a solver, and what "auto" chooses: known
  * answers in all types and with all preconditioners, every failure from a matrix that provokes it,
  * statuses, callbacks, several right-hand sides, bits.
  *
@@ -112,6 +112,21 @@ static struct matrix indefinite(int64_t n, spmv_type type)
 static struct matrix definite(int64_t n, spmv_type type)
 {
     return diagonals(n, type, 3, 1, -1, -1, 0.25);
+}
+
+/* Of complex types its own transpose, and not Hermitian. */
+static struct matrix complex_symmetric(int64_t n, spmv_type type)
+{
+    struct matrix a = new_matrix(n, n * ENTRIES, type);
+    for (int64_t i = 0; i < n; i++) {
+        add(&a, i, i - 7, -0.25, -0.125);
+        add(&a, i, i - 1, -1, 0.25);
+        add(&a, i, i, 3 + (double)(i % 3) / 4, i % 2 == 0 ? 1 : -0.25);
+        add(&a, i, i + 1, -1, 0.25);
+        add(&a, i, i + 7, -0.25, -0.125);
+    }
+    finish(&a);
+    return a;
 }
 
 /* The cyclic shift: A e_i = e_i+1. */
@@ -238,9 +253,10 @@ static void known_answers(void **state)
         const char *method;
         struct matrix (*make)(int64_t n, spmv_type type);
         bool complex;
-    } cases[] = {{"cg", definite, true},        {"minres", indefinite, false},  {"minres", definite, false},
-                 {"gmres", nonsymmetric, true}, {"gmres", indefinite, true},    {"bicgstab", nonsymmetric, true},
-                 {"bicgstab", definite, true},  {"direct", nonsymmetric, true}, {"direct", indefinite, true}};
+    } cases[] = {{"cg", definite, true},           {"minres", indefinite, false},  {"minres", definite, false},
+                 {"gmres", nonsymmetric, true},    {"gmres", indefinite, true},    {"bicgstab", nonsymmetric, true},
+                 {"bicgstab", definite, true},     {"direct", nonsymmetric, true}, {"direct", indefinite, true},
+                 {"cocg", complex_symmetric, true}};
     static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_C128, SPMV_C64};
     spmv_context *ctx = *state;
     const bool no_direct = direct_is_missing(ctx);
@@ -500,6 +516,158 @@ static void breakdowns(void **state)
     }
 }
 
+/* cocg with each preconditioner that can be made: all but those that are not symmetric. */
+static void preconditioners_of_cocg(void **state)
+{
+    static const spmv_type types[] = {SPMV_C128, SPMV_C64};
+    spmv_context *ctx = *state;
+    int made = 0;
+    for (int t = 0; t < 2; t++) {
+        struct matrix a = complex_symmetric(SIZE, types[t]);
+        struct system s = new_system(ctx, &a);
+        spmv_solver_options o = options_of("cocg", "none");
+        o.rtol = t == 0 ? 1e-9 : 1e-5;
+        spmv_solver_result result, plain;
+        assert_ok(ctx, solve(&s, &o, &plain));
+        for (int kind = 0; spmv_preconditioner_name(kind) != NULL; kind++) {
+            const char *const name = spmv_preconditioner_name(kind);
+            o.precond = name;
+            const spmv_status st = solve(&s, &o, &result);
+            if (strcmp(name, "ilu0") == 0 || strcmp(name, "ilut") == 0) {
+                assert_fails(ctx, st, SPMV_ERROR_UNSUPPORTED, "is not symmetric: cocg cannot use it");
+                continue;
+            }
+            if (st == SPMV_ERROR_UNSUPPORTED) { /* ic0, cholesky */
+                assert_int_equal(support_backend, SPMV_BACKEND_CUDA);
+                continue;
+            }
+            assert_ok(ctx, st);
+            void *const x = take_x(&s);
+            assert_true(relative_residual(&s, x) <= (t == 0 ? 1.001e-9 : 1.2e-5));
+            assert_string_equal(result.precond, name);
+            assert_true(strcmp(name, "none") == 0 || result.iterations <= plain.iterations);
+            made++;
+            free(x);
+        }
+        close_system(&s);
+        release(&a);
+    }
+    assert_true(made >= 2 * 6);
+}
+
+/* A diagonal of five numbers: COCG ends after five steps. The residual of the recurrence is the true one. */
+static void cocg_ends(void **state)
+{
+    enum { N = 300, DIFFERENT = 5 };
+    spmv_context *ctx = *state;
+    struct matrix a = new_matrix(N, N, SPMV_C128);
+    for (int64_t i = 0; i < N; i++)
+        add(&a, i, i, (double)(i % DIFFERENT) - 1.5, 0.25 + (double)(i % DIFFERENT) / 4);
+    finish(&a);
+    struct system s = new_system(ctx, &a);
+    const spmv_solver_options o = options_of("cocg", "none");
+    spmv_solver_result result;
+    assert_ok(ctx, solve(&s, &o, &result));
+    assert_int_equal(result.iterations, DIFFERENT);
+    assert_true(fabs(result.true_residual - result.recurrence_residual) <= 1e-12 * result.norm_b);
+    void *const x = take_x(&s);
+    assert_true(largest_error(&s, x) <= 1e-8);
+    free(x);
+    close_system(&s);
+    release(&a);
+}
+
+/* Solves with cocg for b in host memory. */
+static spmv_status solve_for(struct system *s, const double *b, const char *method, spmv_solver_result *result)
+{
+    const spmv_solver_options o = options_of(method, "none");
+    assert_ok(s->ctx, spmv_upload(s->ctx, b, s->b_there, vector_bytes(s->a)));
+    memcpy(s->b, b, (size_t)vector_bytes(s->a));
+    return solve(s, &o, result);
+}
+
+/* Vectors whose product with themselves is 0 without conjugation: told, and never a success; gmres, and so auto, solves
+ * the same systems. */
+static void quasi_null_vectors(void **state)
+{
+    enum { ROWS_OF_AUTO = 210 };
+    spmv_context *ctx = *state;
+    spmv_solver_result result;
+    /* (b, b) = 1 + i^2 = 0 */
+    static const double of_b[4] = {1, 0, 0, 1};
+    struct matrix a = new_matrix(2, 4, SPMV_C128);
+    add(&a, 0, 0, 2, 0);
+    add(&a, 0, 1, 0, 1);
+    add(&a, 1, 0, 0, 1);
+    add(&a, 1, 1, 3, 0);
+    finish(&a);
+    struct system s = new_system(ctx, &a);
+    assert_fails(ctx, solve_for(&s, of_b, "cocg", &result), SPMV_ERROR_BREAKDOWN,
+                 "cocg: a product without conjugation is 0 at iteration 0");
+    assert_true(result.iterations == 0 && result.status == SPMV_ERROR_BREAKDOWN);
+    assert_true(result.true_residual == result.norm_b);
+    assert_ok(ctx, solve_for(&s, of_b, "gmres", &result));
+    close_system(&s);
+    release(&a);
+    /* b = e_1, (p, A p) = a_11 = 0 */
+    static const double of_first[4] = {1, 0, 0, 0};
+    a = new_matrix(2, 2, SPMV_C128);
+    add(&a, 0, 1, 0, 1);
+    add(&a, 1, 0, 0, 1);
+    finish(&a);
+    s = new_system(ctx, &a);
+    assert_fails(ctx, solve_for(&s, of_first, "cocg", &result), SPMV_ERROR_BREAKDOWN, "at iteration 0");
+    close_system(&s);
+    release(&a);
+    /* the same in the first rows of a larger matrix: another solver follows under auto */
+    a = complex_symmetric(ROWS_OF_AUTO, SPMV_C128);
+    s = new_system(ctx, &a);
+    double *const b = support_zeros(2 * a.n, 8);
+    b[0] = 1;
+    b[3] = 1;
+    assert_fails(ctx, solve_for(&s, b, "cocg", &result), SPMV_ERROR_BREAKDOWN, "is 0 at iteration 0");
+    const spmv_solver_options o = options_of(NULL, NULL);
+    assert_ok(ctx, solve(&s, &o, &result));
+    void *const x = take_x(&s);
+    assert_true(relative_residual(&s, x) <= 1.001e-8);
+    support_free(x, b);
+    close_system(&s);
+    release(&a);
+}
+
+/* cocg refuses matrices that are not their own transposes, Hermitian ones too; without the check it ends with a status that
+ * the true residual bears out. */
+static void cocg_needs(void **state)
+{
+    static struct matrix (*const make[])(int64_t n, spmv_type type) = {nonsymmetric, definite};
+    spmv_context *ctx = *state;
+    for (int m = 0; m < 2; m++) {
+        struct matrix a = make[m](SIZE, SPMV_C128);
+        struct system s = new_system(ctx, &a);
+        spmv_solver_options o = options_of("cocg", "none");
+        spmv_solver_result result;
+        assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_SYMMETRIC,
+                     "the matrix is not symmetric: |u'Av - v'Au|");
+        o.symmetry_check = SPMV_SYMMETRY_TRUST;
+        o.max_iterations = 50;
+        const spmv_status st = solve(&s, &o, &result);
+        void *const x = take_x(&s);
+        const double residual = relative_residual(&s, x);
+        assert_true(st == SPMV_OK ? residual <= 1.001e-8 : residual <= 1.001);
+        free(x);
+        close_system(&s);
+        release(&a);
+    }
+    /* a real matrix is symmetric in both senses */
+    struct matrix a = indefinite(SIZE, SPMV_F64);
+    struct system s = new_system(ctx, &a);
+    const spmv_solver_options o = options_of("cocg", "none");
+    spmv_solver_result result;
+    assert_ok(ctx, solve(&s, &o, &result));
+    close_system(&s);
+    release(&a);
+}
+
 /* gmres solves the rotation, on which bicgstab breaks down. */
 static void rotation(void **state)
 {
@@ -752,7 +920,9 @@ static void choice(void **state)
                  {indefinite, SPMV_F64, "minres", "a diagonal entry is -"},
                  {nonsymmetric, SPMV_F64, "gmres", "not symmetric"},
                  {definite, SPMV_C128, "cg", "Hermitian"},
-                 {nonsymmetric, SPMV_C64, "gmres", "not Hermitian"}};
+                 {nonsymmetric, SPMV_C64, "gmres", "not Hermitian"},
+                 {complex_symmetric, SPMV_C128, "cocg", "its own transpose"},
+                 {complex_symmetric, SPMV_C64, "cocg", "its own transpose"}};
     spmv_context *ctx = *state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct matrix a = cases[c].make(ROWS, cases[c].type);
@@ -833,7 +1003,7 @@ static void check_callbacks(spmv_context *ctx, const char *method, const char *p
     o.restart = 5;
     assert_ok(ctx, solve(&s, &o, &result));
     assert_int_equal(seen.next, result.iterations + 1);
-    assert_true(seen.falls || strcmp(method, "bicgstab") == 0);
+    assert_true(seen.falls || strcmp(method, "bicgstab") == 0 || strcmp(method, "cocg") == 0);
     seen = fresh;
     seen.stop_at = 3;
     assert_int_equal(solve(&s, &o, &stopped), SPMV_CANCELLED);
@@ -859,24 +1029,27 @@ static void callbacks(void **state)
     spmv_context *ctx = *state;
     for (int t = 0; t < (SLOW ? 2 : 3); t++) {
         struct matrix a = indefinite(SIZE, types[t]), b = nonsymmetric(SIZE, types[t]);
+        struct matrix c = complex_symmetric(SIZE, types[t]);
         if (!type_is_complex(types[t]))
             check_callbacks(ctx, "minres", "none", &a);
         for (int precond = 0; precond < 2; precond++) {
             check_callbacks(ctx, "gmres", precond == 0 ? "none" : "jacobi", &b);
             check_callbacks(ctx, "bicgstab", precond == 0 ? "none" : "jacobi", &b);
+            check_callbacks(ctx, "cocg", precond == 0 ? "none" : "jacobi", &c);
         }
         release(&a);
         release(&b);
+        release(&c);
     }
 }
 
 /* b = 0 gives x = 0; tiny and huge b give the digits of b. */
 static void extremes(void **state)
 {
-    static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    static const char *const methods[] = {"minres", "gmres", "bicgstab", "cocg"};
     spmv_context *ctx = *state;
     struct matrix a = definite(SIZE, SPMV_F64);
-    for (int m = 0; m < 3; m++) {
+    for (int m = 0; m < 4; m++) {
         struct system s = new_system(ctx, &a);
         const spmv_solver_options o = options_of(methods[m], "none");
         spmv_solver_result result;
@@ -946,7 +1119,8 @@ static void bits(void **state)
     } cases[] = {{"minres", "none", indefinite, SPMV_F64},     {"minres", "jacobi", definite, SPMV_F32},
                  {"gmres", NULL, nonsymmetric, SPMV_F64},      {"gmres", "block-jacobi", nonsymmetric, SPMV_F32},
                  {"gmres", "ilu0", nonsymmetric, SPMV_C128},   {"bicgstab", NULL, nonsymmetric, SPMV_F64},
-                 {"bicgstab", "ilu0", nonsymmetric, SPMV_F32}, {"bicgstab", "none", nonsymmetric, SPMV_C128}};
+                 {"bicgstab", "ilu0", nonsymmetric, SPMV_F32}, {"bicgstab", "none", nonsymmetric, SPMV_C128},
+                 {"cocg", NULL, complex_symmetric, SPMV_C128}};
     static const int teams[] = {1, 2, 5};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         void *first = NULL;
@@ -1011,7 +1185,8 @@ static void singular(void **state)
 
 SUPPORT_MAIN(with_context(known_answers), with_context(sizes), with_context(recurrence), with_context(preconditioners),
              with_context(exact_after_n_steps), with_context(space_ends_up_to_rounding), with_context(breakdowns),
-             with_context(rotation), with_context(rank_1), with_context(singular_path), with_context(infinite_entries),
-             with_context(residuals_that_move), cmocka_unit_test(blocks_that_wait), with_context(counts_as_scipy),
-             with_context(minres_needs), with_context(choice), with_context(callbacks), with_context(extremes),
-             with_context(several), cmocka_unit_test(bits), with_context(singular))
+             with_context(preconditioners_of_cocg), with_context(cocg_ends), with_context(quasi_null_vectors),
+             with_context(cocg_needs), with_context(rotation), with_context(rank_1), with_context(singular_path),
+             with_context(infinite_entries), with_context(residuals_that_move), cmocka_unit_test(blocks_that_wait),
+             with_context(counts_as_scipy), with_context(minres_needs), with_context(choice), with_context(callbacks),
+             with_context(extremes), with_context(several), cmocka_unit_test(bits), with_context(singular))

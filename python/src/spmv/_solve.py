@@ -117,8 +117,13 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
 
     Parameters
     ----------
-    A : matrix
-        As for ``Plan``.
+    A : matrix or operator
+        As for ``Plan``; or an operator of which only products are known: a ``LinearOperator`` of SciPy, or
+        any object with ``matvec(x)``, ``shape`` and ``dtype``. It is called once or twice in each iteration,
+        with arrays of the kind of b, and must be linear and the same in each call. Its
+        exceptions end the solve and come out as they are. The solvers are ``"cg"``, ``"minres"``,
+        ``"gmres"``, ``"bicgstab"`` and ``"cocg"``; ``"auto"`` finds by three products whether A is
+        symmetric. The preconditioner is none (``"auto"`` means that) or an operator: others need entries.
     preconditioner : str, operator, matrix, function or Solver, optional
         ``"auto"`` (the default), ``"none"``, ``"jacobi"``, ``"block-jacobi"``, ``"chebyshev"``,
         ``"ic0"``, ``"cholesky"``, ``"fsai"``, ``"isai"`` or ``"amg"``; for matrices that are not symmetric
@@ -128,8 +133,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         the same in each iteration. Only gmres allows an M that changes, such as another iterative
         solver. A solver as M need not reach its tolerance.
     solver : str, optional
-        ``"auto"`` (the default), ``"cg"``, ``"minres"``, ``"gmres"``, ``"bicgstab"``, ``"direct"``, or
-        ``"direct:cholmod"`` and so on for one library.
+        ``"auto"`` (the default), ``"cg"``, ``"minres"``, ``"gmres"``, ``"bicgstab"``, ``"cocg"`` (complex
+        symmetric matrices), ``"direct"``, or ``"direct:cholmod"`` and so on for one library.
     rtol, atol : float, optional
         The solve ends when ``norm(b - A x) <= max(rtol * norm(b), atol)``. Default 1e-8 and 0.
     maxiter : int, optional
@@ -199,7 +204,17 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
     >>> result = spmv.Solver(L, shape=(3, 3), null="ones").solve(np.array([1.5, 0.0, -0.5]))
     >>> result.status, result.x.round(3).tolist(), round(result.null_part, 3)  # b has a sum of 1
     ('SPMV_ERROR_INCONSISTENT', [1.056, -0.111, -0.944], 0.577)
+    >>> class Twice:
+    ...     shape, dtype = (4, 4), np.float64
+    ...     def matvec(self, x):
+    ...         return 2 * x
+    >>> spmv.Solver(Twice()).solve(np.ones(4)).x.tolist()
+    [0.5, 0.5, 0.5, 0.5]
     """
+
+    def __new__(cls, A: Any = None, *args: Any, **kwargs: Any) -> Any:
+        kind = _OperatorSolver if cls is Solver and is_operator(A) else cls
+        return object.__new__(kind)
 
     def __init__(
         self,
@@ -381,7 +396,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         finally:
             self._calling.kind = before
         if status == "SPMV_ERROR_NOT_FINITE":  # the arrays on a GPU
-            for v, name in ((b, "b"), (start, "x0"), (self._matrix.data, "A.data")):
+            for v, name in ((b, "b"), (start, "x0"), (self._values(), "A.data")):
                 if v is not None and not v.on_host:
                     raise_not_finite(downloaded(context, v), name)
         return result_of(_end(result, target, b, context), status, message, rows)
@@ -420,16 +435,23 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             x = sys.modules["jax"].numpy.asarray(x)
         return result_of(x, status, message, rows)
 
+    def _values(self) -> View | None:
+        return self._matrix.data
+
     def _typed(self, dtype: np.dtype) -> Solver:
         """The solver for a b of this type: this one, or another if b has more digits or is complex."""
         wanted = np.result_type(self._dtype, dtype) if dtype.kind in "biufc" else self._dtype
         if not self._free_type or wanted == self._dtype or wanted not in FLOATING:
             return self
         if wanted not in self._others:
-            m = self._matrix
             vectors = 1 if wanted.kind == "c" else self._vectors
-            self._others[wanted] = self._again((m.data, m.indices, m.indptr), dtype=wanted, vectors=vectors)
+            self._others[wanted] = self._again(self._source(), dtype=wanted, vectors=vectors)
         return self._others[wanted]
+
+    def _source(self) -> Any:
+        """A, for other solvers."""
+        m = self._matrix
+        return m.data, m.indices, m.indptr
 
     def _again(self, arrays: Any, **settings: Any) -> Solver:
         """A solver of the same settings for another matrix of the same shape."""
@@ -491,6 +513,86 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
 
     def __reduce__(self) -> Any:
         raise TypeError("a solver cannot be pickled or copied: make one where it is needed")
+
+
+def is_operator(A: Any) -> bool:
+    """Whether A has products and no entries."""
+    return callable(getattr(A, "matvec", None)) and hasattr(A, "shape") and not hasattr(A, "indptr")
+
+
+class _OperatorSolver(Solver):
+    """A Solver of an operator."""
+
+    def __init__(
+        self,
+        A: Any,
+        preconditioner: Any = "auto",
+        solver: str = "auto",
+        *,
+        rtol: float = 1e-8,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        restart: int | None = None,
+        dtype: Any = None,
+        check_symmetry: bool = True,
+        rung: str = "auto",
+        device: Any = "auto",
+        precond: Any = None,
+        **others: Any,
+    ) -> None:
+        preconditioner = one_preconditioner(preconditioner, precond)
+        defaults = dict(
+            vectors=1, inner=False, options=None, coordinates=None, null=None, shape=None, copy=False, method=None, mixed=None
+        )
+        for name, value in others.items():
+            if name not in defaults:
+                raise TypeError(f"Solver got an unexpected argument {name!r}")
+            if value is not None and value != defaults[name] and name != "shape":
+                raise NotImplementedError(f"{name} needs the entries of A, which an operator has not")
+        rows, cols = (whole(n, "a size of A", 0, 2**63 - 1) for n in A.shape)
+        check_square((rows, cols))
+        of_a = getattr(A, "dtype", None)
+        found = np.dtype(dtype if dtype is not None else "float64" if of_a is None else of_a)
+        of_b = found if found.kind in "fc" else np.dtype("float64")
+        if of_b not in FLOATING:
+            raise TypeError(f"A has the type {of_b}: float64, float32, complex128 or complex64 is needed")
+        context = context_of(device, "cpu")
+        _Base.__init__(self, of_b, (rows, rows))
+        self._dtype, self._free_type, self._vectors = of_b, dtype is None, 1
+        self._operator, self._context = A, context
+        self._settings = dict(
+            preconditioner=preconditioner, solver=solver, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
+            check_symmetry=check_symmetry, rung=rung,
+        )  # fmt: skip
+        self._calling = calling = threading.local()
+        self._others: dict[Any, Solver] = {}
+
+        def kind() -> str:
+            return getattr(calling, "kind", "numpy")  # the check of symmetry comes before any b
+
+        own = None if isinstance(preconditioner, str) else _wrapped(preconditioner, rows, of_b, kind, context)
+        name = "none" if own is not None else preconditioner
+        numbers = option_numbers(options_given(None))
+        product = _called(A.matvec, "A.matvec", rows, of_b, kind, context)
+        self._plan = _core.operator_wrap(context._handle, CODES[of_b], rows, rows, type(A).__name__[:31], product)
+        args = settings(solver, name, rung, of_b, 1, False, rtol, atol, maxiter, restart, check_symmetry)
+        self._handle = _core.solver_for_plan(self._plan, (*args, numbers, *addresses(None, None)), own, (self._plan, own))
+
+    def _values(self) -> View | None:
+        return None
+
+    def _source(self) -> Any:
+        return self._operator
+
+    def _again(self, arrays: Any, **settings: Any) -> Solver:
+        settings.pop("vectors", None)
+        return Solver(arrays, device=self._context, **{**self._settings, **settings})
+
+    def _adjoint_solver(self) -> Solver:
+        raise NotImplementedError("the adjoint of a solver needs the entries of A, which an operator has not")
+
+    def update_values(self, values: Any) -> None:
+        raise NotImplementedError("an operator has no values: make a solver for the new one")
 
 
 def solved(result: Result) -> Any:
@@ -709,8 +811,9 @@ def cg(
 
     Parameters
     ----------
-    A : matrix or Plan
-        Symmetric positive definite. A ``Plan`` saves the time to make one.
+    A : matrix, Plan or operator
+        Symmetric positive definite. A ``Plan`` saves the time to make one. An operator: as for
+        ``Solver``.
     b : array
         Shape (n,) or (n, 1).
     x0 : array, optional
@@ -742,7 +845,8 @@ def cg(
     (0, True)
     """
     named = M is None or isinstance(M, str)
-    if named and not isinstance(A, Plan):
+    of_products = not isinstance(A, Plan) and is_operator(A)
+    if of_products or (named and not isinstance(A, Plan)):
         result = solve(
             A,
             b,
@@ -831,14 +935,29 @@ def _wrapped(M: Any, rows: int, dtype: np.dtype, kind: Callable[[], str], contex
             def multiply(r: Any) -> Any:
                 return M.solve(r).x
 
+        ahead = _called(multiply, "M", rows, dtype, kind, context)
+        back = _called(lambda r: _adjoint_of(M)(r), "M", rows, dtype, kind, context)
+
         def apply(r: int, z: int, transposed: bool) -> None:
-            function = _adjoint_of(M) if transposed else multiply
-            answer = function(Borrowed(context, r, (rows,), dtype).copy_as(kind(), context))
-            if isinstance(answer, np.ndarray) and np.can_cast(answer.dtype, dtype, "same_kind"):
-                answer = answer.astype(dtype, copy=False)  # digits that the iteration in float32 does not have
-            back, _ = taken(answer, "the result of M", dtype, context)
-            if back.shape not in ((rows,), (rows, 1)):
-                raise ValueError(f"the result of M has the shape {back.shape}, {(rows,)} is needed")
-            _core.map(context._handle, "copy", CODES[part], back.address, z, parts * rows)
+            (back if transposed else ahead)(r, z)
 
     return _core.precond_wrap(context._handle, CODES[part], parts * rows, type(M).__name__[:31], apply)
+
+
+def _called(
+    multiply: Callable[[Any], Any], name: str, rows: int, dtype: np.dtype, kind: Callable[[], str], context: Context
+) -> Callable[[int, int], None]:
+    """The callback of the library that multiplies arrays of the kind."""
+    # a complex vector is one of real and imaginary parts
+    part, parts = (np.dtype(f"f{dtype.itemsize // 2}"), 2) if dtype.kind == "c" else (dtype, 1)
+
+    def apply(x: int, y: int) -> None:
+        answer = multiply(Borrowed(context, x, (rows,), dtype).copy_as(kind(), context))
+        if isinstance(answer, np.ndarray) and np.can_cast(answer.dtype, dtype, "same_kind"):
+            answer = answer.astype(dtype, copy=False)  # digits that the iteration in float32 does not have
+        back, _ = taken(answer, f"the result of {name}", dtype, context)
+        if back.shape not in ((rows,), (rows, 1)):
+            raise ValueError(f"the result of {name} has the shape {back.shape}, {(rows,)} is needed")
+        _core.map(context._handle, "copy", CODES[part], back.address, y, parts * rows)
+
+    return apply
