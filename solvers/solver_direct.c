@@ -25,7 +25,7 @@ enum { ROWS_OF_DENSE = 200 };
 static bool may_be_direct(const spmv_solver *s)
 {
     return solver_may_follow(s, SPMV_ERROR_STAGNATION) && s->ranks == NULL && s->null_space == NULL &&
-           s->a.rows > ROWS_OF_DENSE && isfinite(s->direct_takes);
+           s->a.rows > ROWS_OF_DENSE && !s->no_entries && isfinite(s->direct_takes);
 }
 
 /* Analyses A. False: no module, or the factors do not fit the memory. */
