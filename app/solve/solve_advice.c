@@ -170,6 +170,8 @@ static void not_positive(struct advice *to, const struct options *o, const spmv_
         add(to, "the matrix is a pattern without values, so each entry is 1: use a matrix with values");
     else if (strcmp(o->solver, "gmres") == 0 || strcmp(o->solver, "bicgstab") == 0)
         add(to, "try --precond auto or ilut, which need not be positive definite");
+    else if (strcmp(o->solver, "cocg") == 0)
+        add(to, "try --precond auto or none");
     else if (choice_is_auto(o->solver) && !o->inner && a->columns == 1 && !used(a, "none"))
         add(to, "try --precond none or auto");
     else

@@ -409,7 +409,11 @@ class Named(Solve):
         """A complex symmetric matrix is not Hermitian, and the reason says so."""
         path = self.band("c.mtx", "complex", "4 1", "1 0.5", "1 0.5")
         done = self.ok("solve", path, "-o", os.devnull)
-        self.assertIn("reason for gmres: the matrix is not Hermitian", done.stderr)
+        said = " ".join(done.stderr.replace("\nspmv:  ", " ").split())
+        self.assertIn("reason for cocg: the matrix is complex, its own transpose and not Hermitian", said)
+        general = self.band("g.mtx", "complex", "4 1", "1 0.5", "2 0.5")
+        self.assertIn("reason for gmres: the matrix is not Hermitian", self.ok("solve", general, "-o", os.devnull).stderr)
+        self.assertIn("the matrix is not symmetric", self.run_solve(8, general, "--solver", "cocg", "-o", os.devnull))
 
     def test_mul_and_multiply_name_each_other(self):
         big = self.write("big.mtx", "%%MatrixMarket matrix coordinate real general\n30 30 1\n1 1 1\n")
