@@ -271,23 +271,6 @@ def test_iterations_run_without_python(cupy, M):
     assert few == many
 
 
-def test_cupy_batches(cupy):
-    """Values and vectors on the GPU are not copied; the bits are those of a CPU, also for values in host memory."""
-    A = spmv.generate("poisson2d:12")
-    values = A.data * np.linspace(1, 2, 5)[:, None]
-    B = np.stack([vector(144), *vector(144, columns=4).T])
-    batch = spmv.Batch(there(cupy, A), solver="cg")
-    result = batch.solve(cupy.asarray(values), cupy.asarray(B))
-    expected = spmv.Batch(A, solver="cg", device="cpu").solve(values, B)
-    assert isinstance(result.x, cupy.ndarray) and batch.context.is_cuda and result.converged.all()
-    np.testing.assert_array_equal(result.x.get(), expected.x)
-    np.testing.assert_array_equal(result.iterations, expected.iterations)
-    np.testing.assert_array_equal(batch.solve(values, B).x, expected.x)
-    out = cupy.empty((5, 144))
-    assert batch.multiply(cupy.asarray(values), result.x, out=out) is out
-    np.testing.assert_array_equal(out.get(), spmv.batch_multiply(A, values, expected.x, device="cpu"))
-
-
 def test_cupy_multiply(cupy):
     A, B = random_csr(60, 50), random_csr(50, 40, seed=3)
     C = spmv.spgemm(there(cupy, A), there(cupy, B))

@@ -101,19 +101,31 @@ static void rank_rows(const int32_t *row_ptr, int64_t first, int count, int rank
     }
 }
 
-/* The slots in host memory, of which there are `steps` numbers in step_start. */
-static void fill_slots(struct batch_slots *s, int64_t rows, const int32_t *row_ptr, const int32_t *col, int64_t *steps)
+/* The sum of the longest rows of the groups; INT32_MAX if it is larger. */
+static int count_steps(int64_t rows, const int32_t *row_ptr)
 {
-    int32_t place = 0;
-    *steps = 0;
+    int64_t steps = 0;
+    for (int64_t first = 0; first < rows; first += BATCH_WARP) {
+        int32_t longest = 0;
+        for (int64_t i = first; i < first + BATCH_WARP && i < rows; i++)
+            longest = row_ptr[i + 1] - row_ptr[i] > longest ? row_ptr[i + 1] - row_ptr[i] : longest;
+        steps += longest;
+    }
+    return (int)min_i64(steps, INT32_MAX);
+}
+
+/* The slots in host memory. */
+static void fill_slots(struct batch_slots *s, int64_t rows, const int32_t *row_ptr, const int32_t *col)
+{
+    int32_t place = 0, steps = 0;
     for (int64_t first = 0; first < rows; first += BATCH_WARP) {
         const int count = (int)min_i64(BATCH_WARP, rows - first);
         int rank[BATCH_WARP];
         rank_rows(row_ptr, first, count, rank);
-        s->step_first[first / BATCH_WARP] = (int32_t)*steps;
+        s->step_first[first / BATCH_WARP] = steps;
         for (int32_t e = 0; place < row_ptr[first + count]; e++) {
             const int32_t start = place;
-            s->step_start[(*steps)++] = start;
+            s->step_start[steps++] = (uint16_t)start;
             for (int i = 0; i < count; i++)
                 if (e < row_ptr[first + i + 1] - row_ptr[first + i]) {
                     s->slot[row_ptr[first + i] + e] = start + rank[i];
@@ -134,18 +146,18 @@ static spmv_status make_slots(spmv_batch *batch, const int32_t *row_ptr, const i
     const int64_t nnz = batch->nnz, rows = batch->rows, groups = ceil_divide(rows, BATCH_WARP),
                   number = sizeof *host.slot;
     const char *const what = "places of entries";
-    int64_t steps = 0;
+    const int64_t short_number = sizeof *host.col;
     TRY(host_alloc(ctx, nnz * number, what, (void **)&host.slot));
-    TRY(host_alloc(ctx, nnz * (int64_t)sizeof *host.col, what, (void **)&host.col));
+    TRY(host_alloc(ctx, nnz * short_number, what, (void **)&host.col));
     TRY(host_alloc(ctx, rows * number, what, (void **)&host.shape));
     TRY(host_alloc(ctx, groups * number, what, (void **)&host.step_first));
-    TRY(host_alloc(ctx, nnz * number, what, (void **)&host.step_start));
-    fill_slots(&host, rows, row_ptr, col, &steps);
+    TRY(host_alloc(ctx, s->steps * short_number, what, (void **)&host.step_start));
+    fill_slots(&host, rows, row_ptr, col);
     TRY(own(batch, nnz * number, host.slot, (void **)&s->slot));
-    TRY(own(batch, nnz * (int64_t)sizeof *host.col, host.col, (void **)&s->col));
+    TRY(own(batch, nnz * short_number, host.col, (void **)&s->col));
     TRY(own(batch, rows * number, host.shape, (void **)&s->shape));
     TRY(own(batch, groups * number, host.step_first, (void **)&s->step_first));
-    TRY(own(batch, steps * number, host.step_start, (void **)&s->step_start));
+    TRY(own(batch, s->steps * short_number, host.step_start, (void **)&s->step_start));
 done:
     host_free_all(host.slot, host.col, host.shape, host.step_first, host.step_start);
     return st;
@@ -182,6 +194,7 @@ static spmv_status prepare(spmv_batch *batch, const int32_t *row_ptr, const int3
     job->nnz = (int)batch->nnz;
     job->lanes = batch_lanes(batch->rows);
     if (context_on_device(batch->ctx)) {
+        job->slots.steps = count_steps(batch->rows, row_ptr);
         TRY(batch_prepare_cuda(batch));
         TRY(own(batch, sizeof zero, &zero, (void **)&job->next));
         if (job->layout.staged)

@@ -2,14 +2,14 @@
  *
  * Idea:       a block takes the next system that is left, until none is. Its threads are the lanes of
  *             batch_internal.h, so a block has 32 to 256. There are two kernels:
- *             solve_staged, for real systems of up to BATCH_SMALL rows whose values fit: values and the vector that a
- *             product gathers from are in shared memory, all other vectors in registers. A value is read from memory
+ *             solve_staged, for real systems of up to BATCH_SMALL rows whose values fit: values, columns and the vector
+ *             that a product gathers from are in shared memory, all other vectors in registers. A value is read from memory
  *             once a solve, not once a product. Values lie by the ranks of entries in their rows (batch_slots).
  *             solve_any, for all others: vectors are in shared memory as far as they fit, then in a workspace of the
  *             block; values are read where they are.
  *             The basis of gmres is in the workspace: in shared memory it would leave room for few blocks.
  * Launches:   1.
- * Bytes:      values, b, x and 56 for each system. Staged: from caches 6 for each entry and product.
+ * Bytes:      values, b, x and 56 for each system; if they are not staged, values and columns once more a product.
  * Barriers:   batch_methods.h.
  * Balance:    systems, taken from a counter.
  * Bits:       the order of batch_internal.h, in both kernels.
@@ -189,8 +189,9 @@ template <typename Type, int OWN_ROWS> struct system_solver : numbers<Type> {
         T *input, *vector[BATCH_VECTORS], *basis, *scalars;
         double *word, *of_warps;
         int parity; /* of of_warps, so that a sum needs one barrier */
+        const uint16_t *slot_col, *step_start;
         int shape[UNROLLED], step_first[UNROLLED];
-        int most; /* entries of a row of the warp */
+        int most; /* entries of a row of the lane */
     };
 
     /* Sums of all lanes, in every lane. */
@@ -247,8 +248,8 @@ template <typename Type, int OWN_ROWS> struct system_solver : numbers<Type> {
 #pragma unroll
                 for (int k = 0; k < OWN_ROWS; k++)
                     if (e < g->shape[k] / BATCH_WARP) {
-                        const int at = job->slots.step_start[g->step_first[k] + e] + g->shape[k] % BATCH_WARP;
-                        add(g->lane + k * g->step, sum[k], g->val[at], (int)job->slots.col[at]);
+                        const int at = g->step_start[g->step_first[k] + e] + g->shape[k] % BATCH_WARP;
+                        add(g->lane + k * g->step, sum[k], g->val[at], (int)g->slot_col[at]);
                     }
 #pragma unroll
             for (int k = 0; k < OWN_ROWS; k++)
@@ -395,7 +396,15 @@ __global__ void __launch_bounds__(BATCH_MOST_LANES, resident<T, METHOD>())
     T *const val = (T *)(shared + job.layout.val);
     auto g = begin_block<solver>(of_warps);
     char *const work = job.work + blockIdx.x * job.layout.work_bytes;
+    uint16_t *const slot_col = (uint16_t *)(shared + job.layout.slot_col);
+    uint16_t *const step_start = (uint16_t *)(shared + job.layout.step_start);
+    for (int e = g.lane; e < job.nnz; e += g.step)
+        slot_col[e] = job.slots.col[e];
+    for (int e = g.lane; e < job.slots.steps; e += g.step)
+        step_start[e] = job.slots.step_start[e];
     g.val = val;
+    g.slot_col = slot_col;
+    g.step_start = step_start;
     g.input = (T *)shared;
     g.basis = placed<T>(shared, work, job.layout.basis);
     g.scalars = placed<T>(shared, work, job.layout.scalars);
@@ -481,14 +490,10 @@ template <typename Body> spmv_status with_kernel(const spmv_batch *batch, const 
 struct places {
     int64_t left, shared, work;
 
-    bool fits(int64_t bytes) const
-    {
-        return (bytes + 15) / 16 * 16 <= left;
-    }
     int64_t take(int64_t bytes)
     {
         const int64_t rounded = (bytes + 15) / 16 * 16;
-        if (fits(bytes)) {
+        if (rounded <= left) {
             left -= rounded;
             shared += rounded;
             return shared - rounded;
@@ -511,11 +516,17 @@ void lay_out(spmv_batch *batch, int most_shared, int share)
     batch_layout *const l = &batch->job.layout;
     places p = {most_shared, 0, 0};
     l->input = p.take(vector);
-    l->staged = type_is_real(batch->type) && batch->rows <= BATCH_SMALL && p.fits(batch->nnz * size);
-    if (l->staged)
+    l->staged = type_is_real(batch->type) && batch->rows <= BATCH_SMALL && batch->nnz <= UINT16_MAX;
+    if (l->staged) {
         l->val = p.take(batch->nnz * size);
-    else
-        p = {share, 0, 0}, l->input = p.take(vector);
+        l->slot_col = p.take(batch->nnz * (int64_t)sizeof *batch->job.slots.col);
+        l->step_start = p.take(batch->job.slots.steps * (int64_t)sizeof *batch->job.slots.step_start);
+        l->staged = l->input >= 0 && l->val >= 0 && l->slot_col >= 0 && l->step_start >= 0;
+    }
+    if (!l->staged) {
+        p = {share, 0, 0};
+        l->input = p.take(vector);
+    }
     for (int v = 0; v < batch_vectors(batch->job.method) && !l->staged; v++)
         l->vector[v] = p.take(vector);
     if (batch->job.method == BATCH_GMRES) {

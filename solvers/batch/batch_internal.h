@@ -66,7 +66,7 @@ struct batch_outcome {
  * of shared memory if at >= 0; else -1 - at is in the workspace. */
 struct batch_layout {
     int64_t input, vector[BATCH_VECTORS], basis, scalars;
-    int64_t val; /* of a staged system */
+    int64_t val, slot_col, step_start; /* of a staged system */
     int64_t work_bytes;
     int shared_bytes;
     bool staged;
@@ -76,11 +76,12 @@ struct batch_layout {
  * entries of its rows, then the second ones, and so on, each time in the order of decreasing lengths of the rows. So
  * the lanes of a warp read neighbours, and no place is wasted. */
 struct batch_slots {
-    int32_t *slot;       /* of each entry of the pattern */
-    uint16_t *col;       /* the columns in the order of the slots */
-    int32_t *shape;      /* of each row: 32 length + its rank by length in its group */
-    int32_t *step_first; /* of each group: its first number in step_start */
-    int32_t *step_start; /* the slot of the longest row's entry e: entry e of the row with rank r is r further */
+    int32_t *slot;        /* of each entry of the pattern */
+    uint16_t *col;        /* the columns in the order of the slots */
+    int32_t *shape;       /* of each row: 32 length + its rank by length in its group */
+    int32_t *step_first;  /* of each group: its first number in step_start */
+    uint16_t *step_start; /* the slot of the longest row's entry e: entry e of the row with rank r is r further */
+    int steps;            /* numbers in step_start */
 };
 
 struct batch_job {
