@@ -257,6 +257,7 @@ static spmv_status choose(spmv_solver *s, bool updates)
     else if (s->solver == &krylov_cg)
         TRY(solver_look_at_signs(s));
     s->symmetric = s->solver->symmetric;
+    s->own_transpose = s->solver == &krylov_cocg;
     s->used = s->solver;
     TRY(fit_plan(s, updates));
     TRY(solver_make_system(s, updates));
@@ -878,7 +879,7 @@ static spmv_status solve(spmv_solver *s, const char *call, spmv_operation operat
     plan_begin_use(plans[1]);
     precond_begin_use(precond);
     st = solver_solve_operation(s, operation, b, x, &by);
-    if (by == s && operation != SPMV_OPERATION_N && !s->symmetric) /* there is no other solver */
+    if (by == NULL) /* the solve did not begin */
         give_failures(s, st, result, size);
     else
         give_results(by, monotonic_seconds() - begin, result, size);

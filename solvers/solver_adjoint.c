@@ -5,7 +5,8 @@
  * nothing is set up a second time. If A^H x = b then does not converge and "auto" has chosen the preconditioner, a
  * solver that chooses one for A^H goes on from the x reached, and stays.
  *
- * A' x = b is A^H conj(x) = conj(b). M is a real matrix, of a complex A for real and imaginary parts: its transpose
+ * A' x = b is A^H conj(x) = conj(b). If a complex A is its own transpose, A' x = b is A x = b, and A^H x = b is
+ * A conj(x) = conj(b). M is a real matrix, of a complex A for real and imaginary parts: its transpose
  * belongs to A^H.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -215,31 +216,42 @@ static spmv_status solve_adjoint(spmv_solver *s, const void *b, void *x, const s
     return st;
 }
 
-static spmv_status solve_hermitian(spmv_solver *s, const void *b, void *x, const spmv_solver **by)
+/* A x = b, by the solver of A itself. */
+static spmv_status solve_own(spmv_solver *s, const void *b, void *x, const spmv_solver **by)
 {
     *by = s;
-    return s->symmetric ? solver_solve_held(s, b, x) : solve_adjoint(s, b, x, by);
+    return solver_solve_held(s, b, x);
 }
 
-/* A' x = b of a complex A, by way of the conjugates. */
-static spmv_status solve_conjugated(spmv_solver *s, const void *b, void *x, const spmv_solver **by)
+static spmv_status solve_hermitian(spmv_solver *s, const void *b, void *x, const spmv_solver **by)
+{
+    return s->symmetric ? solve_own(s, b, x, by) : solve_adjoint(s, b, x, by);
+}
+
+/* A' x = b or A^H x = b of a complex A, by way of the conjugates. */
+static spmv_status solve_conjugated(spmv_solver *s, spmv_operation operation, const void *b, void *x,
+                                    const spmv_solver **by)
 {
     spmv_status st = SPMV_OK;
     const spmv_type type = s->plan->type, part = type_part(type);
     const int64_t n = s->plan->a.rows;
+    const bool transpose = operation == SPMV_OPERATION_T;
+    spmv_status (*const solve)(spmv_solver *, const void *, void *, const spmv_solver **) =
+        transpose ? solve_hermitian : solve_own;
     void *turned = NULL;
-    *by = s;
     if (s->options.on_iterate != NULL)
-        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_solver_solve_operation: on_iterate is not supported with the transpose of a complex "
-                            "matrix: solve with the conjugate transpose and the conjugate of b");
+        return context_fail(
+            s->ctx, SPMV_ERROR_UNSUPPORTED,
+            "spmv_solver_solve_operation: on_iterate is not supported with the %stranspose of a complex "
+            "%smatrix: solve with the %stranspose and the conjugate of b",
+            transpose ? "" : "conjugate ", transpose ? "" : "symmetric ", transpose ? "conjugate " : "");
     if (b == NULL || x == NULL || b == x) /* which the solver refuses */
-        return solve_hermitian(s, b, x, by);
+        return solve(s, b, x, by);
     TRY(context_lend(s->ctx, n * (int64_t)spmv_type_size(type), &turned));
     TRY(spmv_map(s->ctx, SPMV_MAP_COPY, part, b, turned, 2 * n));
     TRY(conjugate(s->ctx, part, turned, n));
     TRY(conjugate(s->ctx, part, x, n));
-    st = solve_hermitian(s, turned, x, by);
+    st = solve(s, turned, x, by);
     const spmv_status back = conjugate(s->ctx, part, x, n);
     st = back != SPMV_OK ? back : st;
 done:
@@ -250,10 +262,10 @@ done:
 spmv_status solver_solve_operation(spmv_solver *s, spmv_operation operation, const void *b, void *x,
                                    const spmv_solver **by)
 {
-    *by = s;
+    *by = NULL;
     if (operation == SPMV_OPERATION_N)
-        return solver_solve_held(s, b, x);
-    if (operation == SPMV_OPERATION_T && type_is_complex(s->plan->type))
-        return solve_conjugated(s, b, x, by);
-    return solve_hermitian(s, b, x, by);
+        return solve_own(s, b, x, by);
+    if (type_is_complex(s->plan->type) && operation == (s->own_transpose ? SPMV_OPERATION_H : SPMV_OPERATION_T))
+        return solve_conjugated(s, operation, b, x, by);
+    return s->own_transpose ? solve_own(s, b, x, by) : solve_hermitian(s, b, x, by);
 }

@@ -28,6 +28,7 @@ struct spmv_solver {
     const struct krylov_solver *solver; /* the first of a solve */
     bool free;                          /* the solver was chosen, and may change */
     bool symmetric;                     /* A is taken as symmetric, of complex types Hermitian */
+    bool own_transpose;                 /* A is taken as A': for cocg */
     char why[SOLVER_SENTENCE];          /* of the solver */
     spmv_csr a, narrow;                 /* in the context's memory; narrow: values in f32, for inner */
     /* what the solver owns of a and narrow */

@@ -526,6 +526,7 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
  * of A. Everything that spmv_solver_solve says holds, for op(A). No preconditioner is made a second time:
  *   - A symmetric (real) or Hermitian (H), as the solvers cg and minres need it: as spmv_solver_solve. So is T of a
  *     Hermitian A, with the conjugates of b and x.
+ *   - A its own transpose, as the solver cocg needs it: T as spmv_solver_solve; H with the conjugates of b and x.
  *   - Otherwise the first call makes A^H and a plan for it (16 bytes a nonzero in f64), and the transposed application
  *     of the preconditioner (spmv_preconditioner_apply_transposed). The solver is that of the last solve, or the one
  *     that would begin. direct solves with the same factors, transposed.
@@ -539,8 +540,8 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
  *   b, x, result  as for spmv_solver_solve
  *
  * Errors: those of spmv_solver_solve; SPMV_ERROR_ARGUMENT (no such operation); SPMV_ERROR_UNSUPPORTED (A is not
- * symmetric, and own_precond has no apply_transposed; on_iterate with T of a complex A); those of
- * spmv_matrix_transpose and spmv_plan_create.
+ * symmetric, and own_precond has no apply_transposed; on_iterate where conjugates are solved: T of a complex A, H with
+ * cocg); those of spmv_matrix_transpose and spmv_plan_create.
  * Determinism: as for spmv_solver_solve. */
 SPMV_API spmv_status spmv_solver_solve_operation(spmv_solver *solver, spmv_operation operation, const void *b, void *x,
                                                  spmv_solver_result *result, size_t size);

@@ -353,15 +353,17 @@ static spmv_status open_named(struct direct *d)
     return open_library(d, l);
 }
 
-/* An analysis for d->val. The last one stays, if a new solver would have the same library. */
+/* An analysis for d->val. The last one stays, if a new solver would have the same library and tell it the same. */
 static spmv_status renew_analysis(struct direct *d)
 {
     spmv_status st = SPMV_OK;
     int64_t *next = NULL;
     TRY(host_alloc(d->ctx, d->n * 8, "columns of a matrix", (void **)&next));
-    const bool was_positive = is_positive(&d->facts);
+    const struct direct_facts last = d->facts;
     d->facts = look_at(d, next);
-    if (d->state == NULL || (d->name == NULL && (is_positive(&d->facts) != was_positive || d->indefinite))) {
+    const bool other = d->facts.symmetric != last.symmetric || d->facts.hermitian != last.hermitian ||
+                       is_positive(&d->facts) != is_positive(&last);
+    if (d->state == NULL || other || (d->name == NULL && d->indefinite)) {
         d->indefinite = false;
         st = d->name != NULL ? open_named(d) : open_from(d, libraries);
     }

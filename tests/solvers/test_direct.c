@@ -620,9 +620,12 @@ static void definite(void **state)
     struct rows r = grid(5);
     r.val[1] *= 1 + 0x1p-52;
     struct direct *d = create(ctx, &r);
-    direct_destroy(d);
     r.val[1] *= 1 + 0x1p-40;
     refused(ctx, &r, SPMV_ERROR_NOT_POSITIVE, "symmetric or Hermitian");
+    struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST); /* also as new values */
+    assert_fails(ctx, direct_update(d, &v.csr), SPMV_ERROR_NOT_POSITIVE, "symmetric or Hermitian");
+    direct_destroy(d);
+    release_view(&v);
     release(&r);
 }
 

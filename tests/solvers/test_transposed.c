@@ -280,10 +280,11 @@ static void as_good_as_its_own(void **state)
 static void types(void **state)
 {
     spmv_context *ctx = *state;
-    for (int k = 0; k < 7; k++) {
-        const bool hermitian = k == 2;
+    for (int k = 0; k < 9; k++) {
+        const bool hermitian = k == 2, own_transpose = k >= 7; /* whose preconditioner cannot be transposed */
         const spmv_type type = k == 3 ? SPMV_C64 : k == 6 ? SPMV_F32 : SPMV_C128;
-        struct system s = system_of(ctx, hermitian ? "poisson2d:15" : "convdiff2d:15,5", type_part(type));
+        struct system s =
+            system_of(ctx, hermitian || own_transpose ? "poisson2d:15" : "convdiff2d:15,5", type_part(type));
         spmv_solver_options o = support_solver_options();
         spmv_csr a = s.a;
         char *const val = support_zeros(a.nnz, 16);
@@ -293,10 +294,11 @@ static void types(void **state)
             for (int64_t i = 0; i < a.rows; i++)
                 for (int64_t e = row_first(&a, i); e < row_first(&a, i + 1); e++) {
                     const double v = precond_value(&a, e) * (hermitian && a.col[e] != i ? 0.9 : 1);
-                    const double turned = hermitian ? (a.col[e] > i   ? 0.4
-                                                       : a.col[e] < i ? -0.4
-                                                                      : 0)
-                                                    : 0.3 + 0.1 * (double)(e % 3);
+                    const double turned = hermitian       ? (a.col[e] > i   ? 0.4
+                                                             : a.col[e] < i ? -0.4
+                                                                            : 0)
+                                          : own_transpose ? (a.col[e] == i ? 0.3 : 0.1)
+                                                          : 0.3 + 0.1 * (double)(e % 3);
                     real_set(type_part(type), val, 2 * e, v);
                     real_set(type_part(type), val, 2 * e + 1, turned * v);
                 }
@@ -308,8 +310,8 @@ static void types(void **state)
             s.a = a;
         }
         o.rtol = type_part(type) == SPMV_F32 ? 1e-4 : 1e-9;
-        o.solver = k == 4 ? "bicgstab" : hermitian ? "cg" : k == 5 ? NULL : "gmres";
-        o.precond = k == 0 ? "ilut" : k == 5 ? NULL : "jacobi";
+        o.solver = k == 4 ? "bicgstab" : hermitian ? "cg" : k == 5 || k == 8 ? NULL : k == 7 ? "cocg" : "gmres";
+        o.precond = k == 0 ? "ilut" : k == 5 || k == 8 ? NULL : k == 7 ? "ic0" : "jacobi";
         solve_all(ctx, &s, &o, spmv_type_name(type));
     next:
         free(val);
