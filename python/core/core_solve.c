@@ -36,14 +36,14 @@ struct own_precond {
     context *c; /* outlives the preconditioner */
 };
 
-/* Calls apply(r, z, transposed). */
-static spmv_status own_call(const struct own_precond *own, const void *r, void *z, bool transposed)
+/* Calls apply(r, z, transposed), or of an operator apply(r, z). */
+static spmv_status own_call(const struct own_precond *own, const void *r, void *z, PyObject *transposed)
 {
     const PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *answer = NULL;
     if (PyErr_Occurred() == NULL)
-        answer = PyObject_CallFunction(own->apply, "KKO", (unsigned long long)(uintptr_t)r,
-                                       (unsigned long long)(uintptr_t)z, transposed ? Py_True : Py_False);
+        answer = PyObject_CallFunction(own->apply, transposed != NULL ? "KKO" : "KK", (unsigned long long)(uintptr_t)r,
+                                       (unsigned long long)(uintptr_t)z, transposed);
     const bool failed = answer == NULL;
     Py_XDECREF(answer);
     PyGILState_Release(gil);
@@ -52,12 +52,12 @@ static spmv_status own_call(const struct own_precond *own, const void *r, void *
 
 static spmv_status own_apply(void *self, const void *r, void *z)
 {
-    return own_call(self, r, z, false);
+    return own_call(self, r, z, Py_False);
 }
 
 static spmv_status own_apply_transposed(void *self, const void *r, void *z)
 {
-    return own_call(self, r, z, true);
+    return own_call(self, r, z, Py_True);
 }
 
 /* The object of the preconditioner keeps the callable alive. */
@@ -104,7 +104,7 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
 static spmv_status operator_apply(void *self, spmv_operation operation, const void *x, void *y)
 {
     (void)operation;
-    return own_apply(self, x, y);
+    return own_call(self, x, y, NULL);
 }
 
 /* operator_wrap(context, type, rows, cols, name, function): a plan whose product calls the function with the addresses of

@@ -107,6 +107,8 @@ def test_complaints():
         batch.solve(values, B[1:])
     with pytest.raises(ValueError, match="x0 has the shape"):
         batch.solve(values, B, x0=B[1:])
+    with pytest.raises(TypeError, match="x0 has the type complex128"):
+        batch.solve(values, B, x0=1j * B)
     with pytest.raises(ValueError, match="overlaps"):
         batch.solve(values, B, out=B)
     with pytest.raises(TypeError, match="complex128"):

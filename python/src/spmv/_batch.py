@@ -183,6 +183,8 @@ class Batch:
             start = view(x0, "x0", self._context)
             if start.shape != b.shape:
                 raise ValueError(f"x0 has the shape {start.shape}, B has {b.shape}")
+            if start.dtype.kind not in ("biufc" if self._dtype.kind == "c" else "biuf"):
+                raise TypeError(f"x0 has the type {start.dtype}, but the solve is in {self._dtype}: pass x0.real")
         fill(target, 0 if x0 is None else x0, self._context)
         count = b.shape[0]
         integers, reals = np.zeros((2, count), np.int64), np.zeros((4, count))

@@ -542,7 +542,8 @@ class _OperatorSolver(Solver):
     ) -> None:
         preconditioner = one_preconditioner(preconditioner, precond)
         defaults = dict(
-            vectors=1, inner=False, options=None, coordinates=None, null=None, shape=None, copy=False, method=None, mixed=None
+            vectors=1, inner=False, options=None, coordinates=None, null=None, recycle=0, shape=None, copy=False, method=None,
+            mixed=None,
         )
         for name, value in others.items():
             if name not in defaults:
@@ -575,7 +576,7 @@ class _OperatorSolver(Solver):
         numbers = option_numbers(options_given(None))
         product = _called(A.matvec, "A.matvec", rows, of_b, kind, context)
         self._plan = _core.operator_wrap(context._handle, CODES[of_b], rows, rows, type(A).__name__[:31], product)
-        args = settings(solver, name, rung, of_b, 1, False, rtol, atol, maxiter, restart, check_symmetry)
+        args = settings(solver, name, rung, of_b, 1, False, rtol, atol, maxiter, restart, check_symmetry, 0)
         self._handle = _core.solver_for_plan(self._plan, (*args, numbers, *addresses(None, None)), own, (self._plan, own))
 
     def _values(self) -> View | None:
