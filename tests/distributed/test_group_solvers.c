@@ -563,7 +563,10 @@ static void null_vectors_are_split_off(void **state)
         {{GRID, SPMV_F32, ROW_SUMS_0, "minres", "none", NULL, 1e-4}, 1e-5, SPMV_OK, ""},
         {{GRID, SPMV_C128, ROW_SUMS_0, "cg", "jacobi", NULL, 1e-8}, 1e-3, SPMV_ERROR_INCONSISTENT, "every row"},
         {{LINES_GRID, SPMV_F64, LINES, "cg", "jacobi", NULL, 1e-8}, 1e-10, SPMV_OK, ""},
-        {{LINES_GRID, SPMV_F64, LINES, "cg", "jacobi", NULL, 1e-8}, 1e-3, SPMV_ERROR_INCONSISTENT, "of a part of it sums"},
+        {{LINES_GRID, SPMV_F64, LINES, "cg", "jacobi", NULL, 1e-8},
+         1e-3,
+         SPMV_ERROR_INCONSISTENT,
+         "of a part of it sums"},
     };
 #ifdef HOST_CUDA
     enum { EACH = 3 };
