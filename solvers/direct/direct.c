@@ -499,6 +499,11 @@ void direct_destroy(struct direct *d)
     host_free(d);
 }
 
+bool direct_has_adjoint(const struct direct *d)
+{
+    return !d->figures.no_adjoint;
+}
+
 spmv_status direct_create_adjoint(const struct direct *of, struct direct **direct)
 {
     spmv_status st = SPMV_OK;
