@@ -10,6 +10,7 @@
 #define DIRECT_H
 
 #include <spmv/plan.h>
+#include <stdbool.h>
 
 struct direct;
 
