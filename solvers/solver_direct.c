@@ -55,13 +55,19 @@ double solver_worth_direct(const spmv_solver *s)
     return may_be_direct(s) ? LEAD * fmax(s->direct_takes, WORTH_ANALYSIS * analysis) : INFINITY;
 }
 
+double solver_direct_takes(spmv_solver *s)
+{
+    if (!may_be_direct(s) || !analyse(s))
+        return INFINITY;
+    s->direct_takes = analysis_of(s) + direct_expected(s->direct);
+    return s->direct_takes;
+}
+
 bool solver_direct_is_faster(spmv_solver *s, double left)
 {
-    const double analysis = analysis_of(s);
-    if (!(left > solver_worth_direct(s)) || !analyse(s))
+    if (!(left > solver_worth_direct(s)))
         return false;
-    s->direct_takes = analysis + direct_expected(s->direct);
-    const bool is = left > LEAD * s->direct_takes;
+    const bool is = left > LEAD * solver_direct_takes(s);
     if (!is)
         forget(s);
     return is;
