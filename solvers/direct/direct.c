@@ -356,7 +356,7 @@ static spmv_status open_named(struct direct *d)
 /* Whether factors that replace pivots which are too small, as on a GPU, solve A x = A e, e of ones, to some digits. */
 static spmv_status try_factors(struct direct *d)
 {
-    static const double most = 1e-6; /* times |A| |x| */
+    static const double most = 1e-3; /* times |A| |x|: refinement gains as many digits a step */
     spmv_status st = SPMV_OK;
     double *rest = NULL, *size = NULL, worst = 0;
     char why[DIRECT_WHY] = "";
