@@ -386,6 +386,21 @@ static void take_null_space(spmv_solver *s)
     p->near_null_type = SPMV_TYPE_DEFAULT;
 }
 
+/* Of each right-hand side; and the space for recycling. */
+static spmv_status make_results(spmv_solver *s)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t count = s->options.vectors;
+    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
+    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
+    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
+    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
+    if (s->options.recycle > 0)
+        TRY(recycle_create(s->ctx, s->plan->type, s->a.rows, s->options.recycle, &s->space));
+done:
+    return st;
+}
+
 /* updates: the values may be replaced later. direct: as in solver_create_with. */
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options, bool updates,
                           struct direct **direct, spmv_solver **solver)
@@ -417,12 +432,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     TRY(make_rest(s));
     if (!s->negates) /* the preconditioner may take all right-hand sides at once */
         TRY(fit_plan(s, s->plans_update));
-    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
-    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
-    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
-    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
-    if (o.recycle > 0)
-        TRY(recycle_create(ctx, s->plan->type, s->a.rows, o.recycle, &s->space));
+    TRY(make_results(s));
     s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
@@ -498,11 +508,9 @@ static spmv_status create_for_plan(spmv_plan *plan, const spmv_solver_options *o
     s->a.type = plan->type;
     s->a.memory = SPMV_MEMORY_CONTEXT;
     TRY(take_options(s, &o));
-    TRY(host_alloc(ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
-    TRY(host_alloc(ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
-    TRY(host_alloc(ctx, (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
     TRY(choose(s, false));
     TRY(make_rest(s));
+    TRY(make_results(s));
     s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {

@@ -116,7 +116,9 @@ static spmv_status make_solver(const spmv_solver *s, struct solver_adjoint *c)
     o.solver = c->as->name;
     o.precond = "none";
     o.own_precond = NULL;
-    if (c->as == &krylov_direct) {
+    if (c->as == &krylov_direct && !direct_has_adjoint(s->direct)) {
+        o.solver = s->library != NULL ? s->library : c->as->name; /* factors of its own */
+    } else if (c->as == &krylov_direct) {
         TRY(direct_create_adjoint(s->direct, &c->direct));
     } else if (precond_is_symmetric(c->from)) {
         o.own_precond = (spmv_preconditioner *)c->from;
@@ -124,7 +126,7 @@ static spmv_status make_solver(const spmv_solver *s, struct solver_adjoint *c)
         TRY(precond_make_adjoint(c->from, &c->precond));
         o.own_precond = c->precond;
     }
-    TRY(solver_create_with(s->ctx, &a, &o, &c->direct, &c->solver));
+    TRY(solver_create_with(s->ctx, &a, &o, c->direct != NULL ? &c->direct : NULL, &c->solver));
     snprintf(c->solver->why, sizeof c->solver->why, "that of A, for its %stranspose",
              type_is_complex(o.type) ? "conjugate " : "");
 done:

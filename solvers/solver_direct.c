@@ -12,8 +12,9 @@
 #include "solvers/precond/precond_costs.h"
 #include "solvers/solver_internal.h"
 
-/* Nanoseconds of an analysis for each entry of A, with its columns. */
-static const double ANALYSIS = 500;
+/* Nanoseconds of an analysis for each entry of A, with its columns; by cuDSS, which orders by nested dissection, on a
+ * GPU. */
+static const double ANALYSIS = 500, ANALYSIS_ON_DEVICE = 1300;
 
 /* The analysis is made if it takes a small part of what is left to do, and factors if both take a part of that: they
  * use one thread, and iterations all. */
@@ -26,6 +27,11 @@ static bool may_be_direct(const spmv_solver *s)
 {
     return solver_may_follow(s, SPMV_ERROR_STAGNATION) && s->ranks == NULL && s->null_space == NULL &&
            s->a.rows > ROWS_OF_DENSE && !s->no_entries && isfinite(s->direct_takes);
+}
+
+static double analysis_of(const spmv_solver *s)
+{
+    return (context_on_device(s->ctx) ? ANALYSIS_ON_DEVICE : ANALYSIS) * (double)s->a.nnz;
 }
 
 /* Analyses A. False: no module, or the factors do not fit the memory. */
@@ -45,17 +51,23 @@ static void forget(spmv_solver *s)
 
 double solver_worth_direct(const spmv_solver *s)
 {
-    const double analysis = ANALYSIS * (double)s->a.nnz;
+    const double analysis = analysis_of(s);
     return may_be_direct(s) ? LEAD * fmax(s->direct_takes, WORTH_ANALYSIS * analysis) : INFINITY;
+}
+
+double solver_direct_takes(spmv_solver *s)
+{
+    if (!may_be_direct(s) || !analyse(s))
+        return INFINITY;
+    s->direct_takes = analysis_of(s) + direct_expected(s->direct);
+    return s->direct_takes;
 }
 
 bool solver_direct_is_faster(spmv_solver *s, double left)
 {
-    const double analysis = ANALYSIS * (double)s->a.nnz;
-    if (!(left > solver_worth_direct(s)) || !analyse(s))
+    if (!(left > solver_worth_direct(s)))
         return false;
-    s->direct_takes = analysis + direct_expected(s->direct);
-    const bool is = left > LEAD * s->direct_takes;
+    const bool is = left > LEAD * solver_direct_takes(s);
     if (!is)
         forget(s);
     return is;

@@ -353,6 +353,43 @@ static spmv_status open_named(struct direct *d)
     return open_library(d, l);
 }
 
+/* Whether factors that replace pivots which are too small, as on a GPU, solve A x = A e, e of ones, to some digits. */
+static spmv_status try_factors(struct direct *d)
+{
+    static const double most = 1e-3; /* times |A| |x|: refinement gains as many digits a step */
+    spmv_status st = SPMV_OK;
+    double *rest = NULL, *size = NULL, worst = 0;
+    char why[DIRECT_WHY] = "";
+    TRY(host_alloc(d->ctx, d->n * 8 * d->parts, "a vector", (void **)&rest));
+    TRY(host_alloc(d->ctx, d->n * 8, "a vector", (void **)&size));
+    memset(d->x, 0, (size_t)(d->n * d->parts) * 8);
+    for (int64_t j = 0; j < d->n; j++)
+        for (int64_t e = d->col_ptr[j]; e < d->col_ptr[j + 1]; e++)
+            for (int p = 0; p < d->parts; p++)
+                d->x[d->row[e] * d->parts + p] += d->val[e * d->parts + p];
+    memcpy(rest, d->x, (size_t)(d->n * d->parts) * 8);
+    memset(size, 0, (size_t)d->n * 8);
+    TRY(d->module->solve(d->state, d->x, why));
+    for (int64_t j = 0; j < d->n; j++)
+        for (int64_t e = d->col_ptr[j]; e < d->col_ptr[j + 1]; e++) {
+            const double *const a = d->val + e * d->parts, *const x = d->x + j * d->parts;
+            double *const r = rest + d->row[e] * d->parts;
+            r[0] -= d->parts == 2 ? a[0] * x[0] - a[1] * x[1] : a[0] * x[0];
+            if (d->parts == 2)
+                r[1] -= a[0] * x[1] + a[1] * x[0];
+            size[d->row[e]] += hypot(a[0], d->parts == 2 ? a[1] : 0) * fmax(1, hypot(x[0], d->parts == 2 ? x[1] : 0));
+        }
+    for (int64_t i = 0; i < d->n && !(worst > most); i++) {
+        const double of = hypot(rest[i * d->parts], d->parts == 2 ? rest[i * d->parts + 1] : 0);
+        worst = size[i] > 0 && of <= most * size[i] ? worst : INFINITY;
+    }
+    if (worst > most)
+        st = context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "direct: %s does not solve with A", d->module->version);
+done:
+    host_free_all(rest, size);
+    return st;
+}
+
 /* An analysis for d->val. The last one stays, if a new solver would have the same library and tell it the same. */
 static spmv_status renew_analysis(struct direct *d)
 {
@@ -372,14 +409,21 @@ done:
     return st;
 }
 
+/* Of a library on a GPU, tried: where it fails, another one may not. */
+static spmv_status make_factors(struct direct *d)
+{
+    const spmv_status st = factorise(d);
+    return st == SPMV_OK && d->library != NULL && d->library->takes == FOR_GPU && d->name == NULL ? try_factors(d) : st;
+}
+
 spmv_status direct_factor(struct direct *d)
 {
-    spmv_status st = d->n > 0 ? factorise(d) : SPMV_OK;
-    while (st == SPMV_ERROR_NOT_POSITIVE && d->name == NULL) {
+    spmv_status st = d->n > 0 ? make_factors(d) : SPMV_OK;
+    while ((st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_UNSUPPORTED) && d->name == NULL && d->library != NULL) {
         d->indefinite = true;
         st = open_from(d, d->library + 1);
         if (st == SPMV_OK)
-            st = factorise(d);
+            st = make_factors(d);
     }
     if (st == SPMV_OK)
         describe(d);
@@ -499,6 +543,11 @@ void direct_destroy(struct direct *d)
         close_module(d);
     host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage, d->own, d->offset);
     host_free(d);
+}
+
+bool direct_has_adjoint(const struct direct *d)
+{
+    return !d->figures.no_adjoint;
 }
 
 spmv_status direct_create_adjoint(const struct direct *of, struct direct **direct)

@@ -10,6 +10,7 @@
 #define DIRECT_H
 
 #include <spmv/plan.h>
+#include <stdbool.h>
 
 struct direct;
 
@@ -50,6 +51,9 @@ spmv_status direct_update(struct direct *direct, const spmv_csr *a);
 /* The same with factors of the whole square (direct_dense.c), for small systems. No module is needed. A
  * matrix that is singular to rounding is SPMV_ERROR_SINGULAR. */
 spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
+
+/* Whether that can be: of every library but cuDSS before 1.0, if A is not Hermitian. */
+bool direct_has_adjoint(const struct direct *direct);
 
 /* *direct: the same factors, not those of ranks, for A^H x = b. It must be destroyed before `of`. */
 spmv_status direct_create_adjoint(const struct direct *of, struct direct **direct);

@@ -238,8 +238,14 @@ static spmv_status open_cudss(const struct direct_problem *problem, void **state
         close_cudss(c);
         return st;
     }
-    *figures = (struct direct_figures){
-        .ordering = "nested dissection", .nonzeros = count_of(c, CUDSS_DATA_LU_NNZ), .bytes = c->bytes};
+    const double nonzero =
+        10; /* nanoseconds, of a factor on the GPU: an upper bound on grids in two and three dimensions */
+    const int64_t nonzeros = count_of(c, CUDSS_DATA_LU_NNZ);
+    *figures = (struct direct_figures){.ordering = "nested dissection",
+                                       .nonzeros = nonzeros,
+                                       .nanoseconds = nonzero * (double)nonzeros,
+                                       .bytes = c->bytes,
+                                       .no_adjoint = CUDSS_VERSION_MAJOR < 1 && !problem->hermitian};
     *state = c;
     return SPMV_OK;
 }

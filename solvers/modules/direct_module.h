@@ -63,6 +63,7 @@ struct direct_figures {
     int64_t bytes;        /* allocated by the module */
     double rcond; /* estimated reciprocal of the condition number in the 1-norm, or by the pivots; below 0: unknown */
     int64_t negative; /* eigenvalues below 0; below 0: unknown */
+    bool no_adjoint;  /* solve_adjoint is not supported, for this matrix */
 };
 
 struct direct_module {

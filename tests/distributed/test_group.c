@@ -482,14 +482,13 @@ static void packed_methods_have_same_bits(void **state)
             open_outcome(&one, &a);
             assert_int_equal(run_threads(1, 1, &run), SPMV_OK);
             check(&run, &one);
-            for (int ranks = 2; ranks <= 5; ranks += 3) {
-                run.outcome = &several;
-                run.giving = ranks == 2 ? GIVE_EQUAL : GIVE_FIRST;
-                open_outcome(&several, &a);
-                assert_int_equal(run_threads(ranks, 1, &run), SPMV_OK);
-                compare(&one, &several, size_of(&run));
-                close_outcome(&several);
-            }
+            const int ranks = (c + k) % 2 == 0 ? 2 : 5; /* each method and each matrix with both */
+            run.outcome = &several;
+            run.giving = ranks == 2 ? GIVE_EQUAL : GIVE_FIRST;
+            open_outcome(&several, &a);
+            assert_int_equal(run_threads(ranks, 1, &run), SPMV_OK);
+            compare(&one, &several, size_of(&run));
+            close_outcome(&several);
             close_outcome(&one);
         }
         spmv_matrix_destroy(matrix);

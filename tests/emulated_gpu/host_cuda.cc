@@ -646,11 +646,24 @@ void arrives(const context &here)
 {
     __sanitizer_finish_switch_fiber(here.checkers, NULL, NULL);
 }
+/* Describes the stack of the caller. */
+void describe(context &here)
+{
+    pthread_attr_t attributes;
+    void *stack = NULL;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &stack, &here.bytes);
+    pthread_attr_destroy(&attributes);
+    here.stack = stack;
+}
 #else
 void leaves(const context &, const context &)
 {
 }
 void arrives(const context &)
+{
+}
+void describe(context &)
 {
 }
 #endif
@@ -672,16 +685,6 @@ void make(context &made, char *stack, size_t bytes, void (*function)())
     std::memcpy(top, &function, sizeof function);
 }
 
-/* Describes the stack of the caller. */
-void describe(context &here)
-{
-    pthread_attr_t attributes;
-    void *stack = NULL;
-    pthread_getattr_np(pthread_self(), &attributes);
-    pthread_attr_getstack(&attributes, &stack, &here.bytes);
-    pthread_attr_destroy(&attributes);
-    here.stack = stack;
-}
 #else
 typedef ucontext_t context;
 

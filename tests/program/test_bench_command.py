@@ -314,7 +314,7 @@ class Bench(unittest.TestCase):
 
     def test_usage(self):
         self.fails(1, "give matrices", "--peers", "none")
-        self.fails(1, "unknown operation \"multiply\"; there are: spmv, cg, gmres, bicgstab, spmm", "--op", "multiply")
+        self.fails(1, "unknown operation \"multiply\"; there are: spmv, cg, gmres, bicgstab, batch, spmm", "--op", "multiply")
         self.fails(1, 'unknown peer "ours"; there are', "poisson2d:9", "--peers", "loops,ours")
         self.fails(1, "unknown suite \"x17\"; there are: small", "--suite", "x17")
         self.fails(1, "either matrices or --suite", "poisson2d:9", "--suite", "small")

@@ -364,7 +364,7 @@ static void limits(void **state)
     grid_free(&g);
 }
 
-SUPPORT_MAIN_WITHOUT_MODULES(with_context(unstable_factors), with_context(rest_of_the_iterations), with_context(several),
-             with_context(negative_definite), with_context(new_signs), with_context(failing_preconditioner),
-             with_context(at_the_rounding_errors), with_context(below_the_rounding_errors), with_context(last_digits),
-             with_context(limits))
+SUPPORT_MAIN_WITHOUT_MODULES(with_context(unstable_factors), with_context(rest_of_the_iterations),
+                             with_context(several), with_context(negative_definite), with_context(new_signs),
+                             with_context(failing_preconditioner), with_context(at_the_rounding_errors),
+                             with_context(below_the_rounding_errors), with_context(last_digits), with_context(limits))

@@ -1003,8 +1003,9 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN_WITHOUT_MODULES(with_context(predictions), with_context(by_sample), with_context(along_lines),
-             with_context(sample_within_a_limit), with_context(second_wins), with_context(no_room_for_a_race),
-             with_context(several), with_context(factor_wins), with_context(callbacks), with_context(first_is_slow),
-             with_context(unsymmetric_by_sample), with_context(saddle_by_sample), with_context(bits),
-             with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
-             with_context(indefinite), with_context(convection), with_context(share_of_memory))
+                             with_context(sample_within_a_limit), with_context(second_wins),
+                             with_context(no_room_for_a_race), with_context(several), with_context(factor_wins),
+                             with_context(callbacks), with_context(first_is_slow), with_context(unsymmetric_by_sample),
+                             with_context(saddle_by_sample), with_context(bits), with_context(nodes),
+                             with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
+                             with_context(convection), with_context(share_of_memory))

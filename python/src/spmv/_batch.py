@@ -197,9 +197,7 @@ class Batch:
         iterations, restarts = integers
         norm_b, tolerance, recurrence, true = reals
         converged = status == "SPMV_OK"
-        return BatchResult(
-            x, converged, status, iterations, restarts, norm_b, tolerance, recurrence, true, message
-        )
+        return BatchResult(x, converged, status, iterations, restarts, norm_b, tolerance, recurrence, true, message)
 
     def _inputs(self, values: Any, X: Any, name: str, length: int) -> tuple[View, View, View]:
         """The values, the vectors, and the caller's view of these."""
