@@ -684,6 +684,10 @@ static spmv_status make_third(spmv_solver *s, struct runner *first, const struct
     return st;
 }
 
+/* No progress so far does not mean that there will be none: then so many times the work that was done is taken to be
+ * left. */
+static const double NO_PROGRESS = 4;
+
 /* They take turns, the rival first, with so much work. */
 static spmv_status alternate(struct chain *c, struct runner *first, struct runner *rival, double work)
 {
@@ -696,12 +700,12 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
         struct runner *const before = now;
         now = other;
         other = before;
-        /* no progress so far does not mean that there will be none */
-        const double most = fmin(other->left, 4 * (now->spent + other->spent));
+        const double most = fmin(other->left, NO_PROGRESS * (now->spent + other->spent));
         for (bool asks = true; asks;) {
             const double worth = worth_direct(c, first);
             st = turn(c, now, fmin(work, worth), fmin(most, worth), &stopped);
-            if (stopped && takes_direct(c, first, fmin(first->left, rival->left))) {
+            const double left = fmin(first->left, rival->left), done = first->spent + rival->spent;
+            if (stopped && takes_direct(c, first, fmin(left, NO_PROGRESS * done))) {
                 st = go_direct(c, first, rival);
                 if (st != SPMV_ERROR_LIMIT)
                     return st;
