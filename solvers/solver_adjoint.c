@@ -161,6 +161,10 @@ static spmv_status need_adjoint(spmv_solver *s)
     if (s->adjoint != NULL && (s->adjoint->chooses || (s->adjoint->from == from && s->adjoint->as == as)))
         return SPMV_OK;
     solver_drop_adjoint(s);
+    if (s->no_entries)
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_solve_operation: solves with the transpose need the entries of a matrix that "
+                            "is not symmetric: make a solver of a plan for the transpose");
     TRY(host_alloc(s->ctx, sizeof *s->adjoint, "a solver for the transpose", (void **)&s->adjoint));
     *s->adjoint = (struct solver_adjoint){.ctx = s->ctx, .from = from, .as = as};
     TRY(make_matrix(s, s->adjoint));

@@ -540,8 +540,8 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
  *   b, x, result  as for spmv_solver_solve
  *
  * Errors: those of spmv_solver_solve; SPMV_ERROR_ARGUMENT (no such operation); SPMV_ERROR_UNSUPPORTED (A is not
- * symmetric, and own_precond has no apply_transposed; on_iterate where conjugates are solved: T of a complex A, H with
- * cocg); those of spmv_matrix_transpose and spmv_plan_create.
+ * symmetric, and own_precond has no apply_transposed or the solver is of a plan alone; on_iterate where conjugates are
+ * solved: T of a complex A, H with cocg); those of spmv_matrix_transpose and spmv_plan_create.
  * Determinism: as for spmv_solver_solve. */
 SPMV_API spmv_status spmv_solver_solve_operation(spmv_solver *solver, spmv_operation operation, const void *b, void *x,
                                                  spmv_solver_result *result, size_t size);

@@ -166,3 +166,14 @@ def test_complex_symmetric(precond):
     b = A @ np.ones(N)
     result = spmv.solve(A, b, precond=precond, solver="cocg" if precond == "auto" else "auto")
     assert result.converged and result.solver == "cocg" and residual(A, result.x, b) <= 1.001e-8
+
+
+def test_transpose():
+    A = helmholtz()  # its own transpose: the conjugate one needs no other solver, nor entries
+    b = A @ np.ones(N)
+    for trans, B in ("T", A.T), ("H", A.conj().T):
+        for matrix in (A, operator_of(A)):
+            result = spmv.Solver(matrix, solver="cocg", rtol=1e-9).solve(b, trans=trans)
+            assert result.converged and residual(B, result.x, b) <= 1.001e-9
+    with pytest.raises(NotImplementedError, match="with the transpose need the entries"):
+        spmv.Solver(operator_of(convection())).solve(b.real, trans="T")

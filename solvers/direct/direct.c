@@ -327,7 +327,9 @@ static spmv_status open_library(struct direct *d, const struct library *l)
     d->why = d->name == NULL ? l->why : NULL;
     const spmv_status st = analyse(d, &d->facts);
     const bool passes = l->takes == FOR_LIGHT && next != NULL && d->name == NULL && is_heavy(d);
-    return st == SPMV_OK && passes && solver_module_open(d->ctx, &next->module) != NULL ? SPMV_ERROR_UNSUPPORTED : st;
+    return (st == SPMV_OK || st == SPMV_ERROR_MEMORY) && passes && solver_module_open(d->ctx, &next->module) != NULL
+               ? SPMV_ERROR_UNSUPPORTED
+               : st;
 }
 
 /* The first library from this one on that is there and takes A. */
