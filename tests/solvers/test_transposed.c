@@ -311,7 +311,10 @@ static void types(void **state)
         }
         o.rtol = type_part(type) == SPMV_F32 ? 1e-4 : 1e-9;
         o.solver = k == 4 ? "bicgstab" : hermitian ? "cg" : k == 5 || k == 8 ? NULL : k == 7 ? "cocg" : "gmres";
-        o.precond = k == 0 ? "ilut" : k == 5 || k == 8 ? NULL : k == 7 ? "ic0" : "jacobi";
+        o.precond = k == 0             ? "ilut"
+                    : k == 5 || k == 8 ? NULL
+                    : k == 7           ? (support_backend == SPMV_BACKEND_CUDA ? "fsai" : "ic0")
+                                       : "jacobi";
         solve_all(ctx, &s, &o, spmv_type_name(type));
     next:
         free(val);
@@ -427,6 +430,8 @@ static void goes_on(void **state)
             }
             assert_ok(ctx, st);
             assert_true(residual(ctx, &s.a, SPMV_OPERATION_T, SPMV_F64, b, x, 1, 0) <= 1.01e-8);
+            if (strcmp(r.solver, "direct") == 0) /* where a module is there */
+                continue;
             assert_string_equal(r.solver, "gmres");
             assert_int_equal(strncmp(r.why_solver, "chosen for the transpose", 24) == 0, turn == 0);
         }
