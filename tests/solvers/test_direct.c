@@ -721,6 +721,34 @@ static void missing_module(void **state)
     broken_module_end(&broken);
 }
 
+/* Factors on a GPU: definite, symmetric and not, real and complex; new values that are indefinite. */
+static void on_gpu(void **state)
+{
+    spmv_context *ctx = *state;
+    for (int parts = 1; parts <= 2; parts++)
+        for (int shifted = 0; shifted < 2; shifted++) {
+            struct rows r = hermitian_grid(17, parts, shifted * -0.5);
+            struct direct *d = create(ctx, &r);
+            assert_non_null(strstr(direct_describe(d), "cuDSS "));
+            solves(ctx, d, &r, 1e5);
+            direct_destroy(d);
+            release(&r);
+        }
+    struct rows cube = windy_cube(9), first = hermitian_grid(11, 1, 0), second = hermitian_grid(11, 1, -0.5);
+    struct direct *d = create(ctx, &cube);
+    solves(ctx, d, &cube, 1e5);
+    direct_destroy(d);
+    d = create(ctx, &first);
+    struct view v = view_of(ctx, &second, SPMV_F64, 64, SPMV_MEMORY_CONTEXT);
+    assert_ok(ctx, direct_update(d, &v.csr));
+    solves(ctx, d, &second, 1e5);
+    direct_destroy(d);
+    release_view(&v);
+    release(&cube);
+    release(&first);
+    release(&second);
+}
+
 /* Whether the module is available. If not, prints why. */
 static bool have_module(const char *name)
 {
@@ -754,14 +782,18 @@ int main(int argc, char **argv)
                                          with_context(same_bits),      with_context(singular),
                                          with_context(not_finite),     with_context(memory),
                                          with_context(broken_module),  with_context(wrong_arguments)};
+    const struct CMUnitTest gpu[] = {with_context(on_gpu), with_context(small_sizes), with_context(wrong_arguments)};
     const struct CMUnitTest klu[] = {with_context(description)};
     const struct CMUnitTest cholmod[] = {with_context(definite), with_context(broken_module)};
     const struct CMUnitTest all[] = {with_context(choice), with_context(new_values), with_context(missing_module)};
     int failed = 0, there = 0, count = 0;
     for (int i = 0; direct_named(i) != NULL; i++) {
         library = direct_named(i);
-        if (is("cudss")) /* test_direct_cudss.c */
+        if (is("cudss")) {
+            if (have_module(library))
+                failed += cmocka_run_group_tests(gpu, NULL, NULL);
             continue;
+        }
         count++;
         const bool found = have_module(library) || is_built(library + strlen("direct:"));
         there += found;
