@@ -113,10 +113,9 @@ static int64_t count_entries(const struct direct_problem *p, bool half)
     return half ? entries : p->col_ptr[p->n];
 }
 
+/* One that may be positive definite too is factorised as symmetric: where it is not, another analysis would follow. */
 static cudssMatrixType_t type_of(const struct direct_problem *p)
 {
-    if (p->definite)
-        return p->complex ? CUDSS_MTYPE_HPD : CUDSS_MTYPE_SPD;
     if (p->symmetric)
         return CUDSS_MTYPE_SYMMETRIC;
     return p->hermitian ? CUDSS_MTYPE_HERMITIAN : CUDSS_MTYPE_GENERAL;
@@ -250,20 +249,6 @@ static spmv_status open_cudss(const struct direct_problem *problem, void **state
     return SPMV_OK;
 }
 
-/* A is not positive definite: another type of matrix has another analysis. */
-static bool begin_anew(struct cudss *c)
-{
-    cudssMatrix_t const made[3] = {c->matrix, c->right, c->left};
-    c->matrix = c->right = c->left = NULL;
-    for (int i = 0; i < 3; i++)
-        cudssMatrixDestroy(made[i]);
-    cudssDataDestroy(c->handle, c->data);
-    c->data = NULL;
-    c->factors = false;
-    return done(c, cudssDataCreate(c->handle, &c->data), "the start") && create_matrix(c) &&
-           execute(c, CUDSS_PHASE_ANALYSIS, "the analysis");
-}
-
 static spmv_status factor_cudss(void *state, const double *val, struct direct_figures *figures, char *why)
 {
     struct cudss *const c = state;
@@ -277,10 +262,6 @@ static spmv_status factor_cudss(void *state, const double *val, struct direct_fi
         !done(c, cudssDataGet(c->handle, c->data, CUDSS_DATA_INFO, &info, sizeof info, &written), "the factorisation"))
         return failed(c, why);
     const int pivots = (int)count_of(c, CUDSS_DATA_NPIVOTS);
-    if (info != 0 && c->problem.definite) {
-        c->problem.definite = false;
-        return begin_anew(c) ? factor_cudss(state, val, figures, why) : failed(c, why);
-    }
     if (info != 0) {
         c->factors = false;
         snprintf(why, DIRECT_WHY, "the matrix is singular to rounding: %d of its pivots were replaced", pivots);
@@ -292,7 +273,7 @@ static spmv_status factor_cudss(void *state, const double *val, struct direct_fi
     figures->nonzeros = count_of(c, CUDSS_DATA_LU_NNZ);
     figures->bytes = c->bytes + figures->nonzeros * c->size;
     figures->rcond = -1;
-    figures->negative = c->problem.definite ? 0 : c->half ? inertia[1] : -1;
+    figures->negative = c->half ? inertia[1] : -1;
     return SPMV_OK;
 }
 
