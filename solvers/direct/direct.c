@@ -279,7 +279,6 @@ static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
                                            .complex = type_is_complex(d->type),
                                            .symmetric = facts->symmetric,
                                            .hermitian = facts->hermitian,
-                                           .definite = facts->hermitian && facts->positive,
                                            .first_index = d->ctx->first_index,
                                            .take = take,
                                            .user = d,

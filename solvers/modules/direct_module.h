@@ -39,7 +39,6 @@ struct direct_problem {
     bool complex;
     bool symmetric;  /* A = A^T, of the values too, but for rounding: one triangle is enough */
     bool hermitian;  /* A = A^H; of a real matrix the same */
-    bool definite;   /* hermitian, with a positive diagonal: to be tried as positive definite */
     int first_index; /* the number of the first row and column in messages: 0 or 1 */
 
     /* Takes bytes from the memory limit of the process before they are allocated. False, and nothing

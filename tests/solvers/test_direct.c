@@ -336,7 +336,7 @@ static void small_sizes(void **state)
     struct direct *d = create(ctx, &one);
     assert_ok(ctx, solve(ctx, d, SPMV_F32, 1, twelve, true, x));
     assert_true(x[0] == 4);
-    assert_true(direct_rcond(d) == 1);
+    assert_true(is("cudss") ? direct_rcond(d) < 0 : direct_rcond(d) == 1);
     direct_destroy(d);
     d = create(ctx, &none);
     assert_ok(ctx, direct_solve(d, SPMV_F64, NULL, NULL));
