@@ -300,7 +300,7 @@ static void drop_resorts(spmv_solver *s)
 static spmv_status make_precond(spmv_solver *s, const char *name)
 {
     if (s->settled && s->solver == s->began && choice_is_auto(name) && s->verdict[0] != '\0' &&
-        (s->won != &krylov_direct || direct_update(s->direct, &s->a) == SPMV_OK) &&
+        (s->won != &krylov_direct || direct_update(s->direct, solver_matrix(s)) == SPMV_OK) &&
         solver_make_precond(s, s->won, s->verdict, &s->precond) == SPMV_OK) {
         snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
         solver_take_verdict(s);

@@ -37,7 +37,7 @@ static double analysis_of(const spmv_solver *s)
 /* Analyses A. False: no module, or the factors do not fit the memory. */
 static bool analyse(spmv_solver *s)
 {
-    if (s->direct == NULL && direct_analyse(s->ctx, &s->a, NULL, &s->direct) != SPMV_OK)
+    if (s->direct == NULL && direct_analyse(s->ctx, solver_matrix(s), NULL, &s->direct) != SPMV_OK)
         s->direct_takes = INFINITY;
     return s->direct != NULL;
 }
