@@ -163,6 +163,10 @@ static const struct row rows[] = {
      .special = {{IN_SPECTRUM,
                   "end after so many seconds since the start of the program, write the pairs reached, and exit "
                   "with code 10 (default: no limit)"}}},
+    {"accuracy", .argument = "D", COUNT(accuracy, 0, 15), .commands = IN_SOLVE,
+     .help =
+         "correct x until D digits of it are right, with --type f32 up to 6, or say that they are not; 0: do not even "
+         "estimate the error of x (default: estimate it)"},
     {"history", .argument = "FILE", WRITTEN_FILE(history), .commands = IN_SOLVE | IN_SPECTRUM,
      .help = "write the residual of each iteration there, as CSV (default: nowhere)",
      .special = {{IN_SPECTRUM,

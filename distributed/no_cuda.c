@@ -24,6 +24,7 @@
 #include "product/plan_internal.h"
 #include "product/sddmm/sddmm_internal.h"
 #include "solvers/accuracy/backward_error.h"
+#include "solvers/accuracy/wide_residual.h"
 #include "solvers/amg/amg_internal.h"
 #include "solvers/batch/batch_internal.h"
 #include "solvers/cg/cg_internal.h"

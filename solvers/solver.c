@@ -40,6 +40,7 @@ static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o)
                                          {"inner", o->inner, 0, 1}, {"restart", o->restart, 0, MOST_RESTART},
                                          {"null_block", o->null_block, 0, NULL_VECTORS_MOST},
                                          {"recycle", o->recycle, 0, RECYCLE_MOST},
+                                         {"estimate_error", o->estimate_error, 0, 1}, {"accuracy", o->accuracy, 0, 15},
                                          {"null_vectors", o->null_vectors, o->null_space != NULL,
                                           o->null_space != NULL ? NULL_VECTORS_MOST : 0});
 }
@@ -386,6 +387,18 @@ static void take_null_space(spmv_solver *s)
     p->near_null_type = SPMV_TYPE_DEFAULT;
 }
 
+/* Digits that the type of x does not have. */
+static spmv_status check_accuracy(const spmv_solver *s)
+{
+    const spmv_type type = s->plan->type;
+    const int most = type_part(type) == SPMV_F32 ? 6 : 15;
+    return s->options.accuracy <= most
+               ? SPMV_OK
+               : context_fail(s->ctx, SPMV_ERROR_ARGUMENT,
+                              "spmv_solver_create: the option accuracy is %d; type %s has up to %d digits",
+                              s->options.accuracy, spmv_type_name(type), most);
+}
+
 /* Of each right-hand side; and the space for recycling. */
 static spmv_status make_results(spmv_solver *s)
 {
@@ -393,6 +406,8 @@ static spmv_status make_results(spmv_solver *s)
     const int64_t count = s->options.vectors;
     TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
+    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->forward_errors, "results of a solver",
+                   (void **)&s->forward_errors));
     TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
     TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
     if (s->options.recycle > 0)
@@ -422,6 +437,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     /* on a GPU, products with values that stay are faster: renew_plan */
     s->plans_update = updates && !context_on_device(ctx);
     TRY(take_plan(s, s->plans_update));
+    TRY(check_accuracy(s));
     TRY(choose(s, s->plans_update));
     if (o.inner != 0)
         TRY(make_inner(s, s->plans_update));
@@ -508,6 +524,7 @@ static spmv_status create_for_plan(spmv_plan *plan, const spmv_solver_options *o
     s->a.type = plan->type;
     s->a.memory = SPMV_MEMORY_CONTEXT;
     TRY(take_options(s, &o));
+    TRY(check_accuracy(s));
     TRY(choose(s, false));
     TRY(make_rest(s));
     TRY(make_results(s));
@@ -577,8 +594,10 @@ static spmv_status prepare_for_rank(spmv_solver *s, const spmv_solver_options *o
     o.type = s->plan->type;
     o.vectors = 1; /* the caller solves for several one after the other */
     TRY(take_options(s, &o));
+    TRY(check_accuracy(s));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
+    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->forward_errors, "results of a solver", (void **)&s->forward_errors));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
 done:
@@ -644,6 +663,7 @@ void spmv_solver_destroy(spmv_solver *s)
     context_freed(s->ctx);
     host_free(s->results);
     host_free(s->errors);
+    host_free(s->forward_errors);
     host_free(s->null_parts);
     host_free(s->told);
     recycle_destroy(s->space);
@@ -811,6 +831,7 @@ static const spmv_solver_result unsolved = {.size = sizeof unsolved,
                                             .backward_error = -1,
                                             .backward_row = -1,
                                             .null_part = -1,
+                                            .forward_error = -1,
                                             .given_residual = -1,
                                             .start_residual = -1};
 
@@ -845,6 +866,7 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.backward_row = s->errors[v].row;
         full.null_vectors = null_space_count(s->null_space);
         full.null_part = s->null_space != NULL ? s->null_parts[v] : -1;
+        full.forward_error = s->forward_errors[v];
         full.recycled = s->told[v].vectors;
         full.given_residual = s->told[v].given;
         full.start_residual = s->told[v].start;

@@ -298,7 +298,7 @@ static spmv_status make(spmv_solver *s, spmv_type type, struct scaled_system *c)
     o.solver = s->free ? NULL : s->solver->name;
     o.precond_options = &precond;
     o.own_precond = NULL; /* it is of A */
-    o.recycle = 0;
+    o.recycle = o.estimate_error = o.accuracy = 0;
     o.precond = s->options.own_precond != NULL ? NULL : o.precond;
     precond.plan = NULL;
     o.plan = NULL;
@@ -432,8 +432,7 @@ static void correct(struct scaled_system *c, const void *y)
         real_set(part, x, i, real_at(part, x, i) + ldexp(real_at(part, y, i), c->col[i / parts]));
 }
 
-/* The backward error, of one right-hand side. Over ranks it may be an upper bound that is small enough. */
-static spmv_status find_error(const spmv_solver *s, spmv_type type, const void *b, void *x, double bound,
+spmv_status solver_find_error(const spmv_solver *s, spmv_type type, const void *b, void *x, double bound,
                               struct backward_error *error)
 {
     spmv_status st = SPMV_OK;
@@ -491,7 +490,7 @@ static spmv_status correct_all(spmv_solver *s, const void *b, void *x, spmv_cg_r
         TRY(spmv_download(ctx, c->context_y, c->b, bytes));
         correct(c, c->b);
         TRY(spmv_upload(ctx, own_x(c), x, bytes));
-        TRY(find_error(s, c->type, b, x, bound, &now));
+        TRY(solver_find_error(s, c->type, b, x, bound, &now));
         halved = now.omega <= 0.5 * error->omega;
         if (now.omega < error->omega) {
             *error = now;
@@ -506,6 +505,33 @@ static spmv_status correct_all(spmv_solver *s, const void *b, void *x, spmv_cg_r
 done:
     host_free(right);
     return st;
+}
+
+spmv_status solver_solve_scaled(spmv_solver *s, const void *r, void *d, double rtol, spmv_cg_result *result)
+{
+    spmv_status st = SPMV_OK, solved = SPMV_OK;
+    spmv_context *const ctx = s->ctx;
+    struct scaled_system *const c = s->scaled;
+    const spmv_type part = type_part(c->type);
+    const int parts = type_parts(c->type);
+    const int64_t count = c->a.rows * parts, bytes = c->a.rows * (int64_t)spmv_type_size(c->type);
+    const double before = c->solver->options.rtol;
+    TRY(spmv_download(ctx, r, c->b, bytes));
+    for (int64_t i = 0; i < count; i++)
+        real_set(part, c->b, i, ldexp(real_at(part, c->b, i), c->row[i / parts]));
+    TRY(spmv_upload(ctx, c->b, c->context_r, bytes));
+    c->solver->options.rtol = rtol;
+    solved = solver_solve_held(c->solver, c->context_r, c->context_y);
+    c->solver->options.rtol = before;
+    *result = c->solver->results[0];
+    if (!has_x(solved))
+        TRY(solved);
+    TRY(spmv_download(ctx, c->context_y, c->b, bytes));
+    for (int64_t i = 0; i < count; i++)
+        real_set(part, c->b, i, ldexp(real_at(part, c->b, i), c->col[i / parts]));
+    TRY(spmv_upload(ctx, c->b, d, bytes));
+done:
+    return st != SPMV_OK ? st : solved;
 }
 
 static spmv_status fail_row(const spmv_solver *s, const struct backward_error *error, double bound)

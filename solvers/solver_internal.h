@@ -1,6 +1,6 @@
 /* The inside of a solver (solver.c): its solvers and their choice (solver_choose.c), the system
  * that is solved (solver_system.c), its preconditioner (solver_precond.c), a solve (solver_solve.c),
- * the check of its result (solver_accuracy.c), and the adjoint (solver_adjoint.c).
+ * the check of its result (solver_accuracy.c, solver_forward_error.c), and the adjoint (solver_adjoint.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVER_INTERNAL_H
@@ -73,6 +73,7 @@ struct spmv_solver {
     char why_used[SOLVER_SENTENCE];
     spmv_cg_result *results;        /* one per right-hand side */
     struct backward_error *errors;  /* the same; row -1: not computed */
+    double *forward_errors;         /* the same: estimates of the relative error of x; -1: not computed */
     double *null_parts;             /* the same: norms of the parts of b along null vectors; -1: not computed */
     struct scaled_system *scaled;   /* made when rows are too inaccurate; NULL: not made yet */
     bool corrects;                  /* it is the solver of another one's scaled system */
@@ -149,6 +150,18 @@ spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solv
  * large. */
 spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended);
 
+/* After that: the forward error of each x, if that is wanted, and corrections until it is small enough
+ * (solver_forward_error.c). Returns ended, or SPMV_ERROR_ACCURACY: it stays too large. */
+spmv_status solver_check_error(spmv_solver *s, const void *b, void *x, spmv_status ended);
+
+/* The backward error, of one right-hand side. Over ranks it may be an upper bound that is at most `bound`. */
+spmv_status solver_find_error(const spmv_solver *s, spmv_type type, const void *b, void *x, double bound,
+                              struct backward_error *error);
+
+/* d = the solution of A d = r by s->scaled, to rtol, and its result. r, d: of one right-hand side, in the context's
+ * memory. Returns the status of the solve. */
+spmv_status solver_solve_scaled(spmv_solver *s, const void *r, void *d, double rtol, spmv_cg_result *result);
+
 /* The norms of b, and of b - A x. */
 spmv_status solver_measure(const spmv_solver *s, spmv_plan *plan, const void *b, void *x, double *norm_b,
                            double *residual);
@@ -178,6 +191,7 @@ struct chain {
     struct judge *judge;                  /* that may stop the solver that runs; NULL: none */
     struct krylov_recurrence *recurrence; /* of the solver that runs; NULL: nothing is kept */
     bool corrects;                        /* x is a correction, which on_iterate is not shown */
+    bool silent;                          /* nor is on_iteration told */
 };
 
 /* Whether the solver direct, of which "auto" may make use, takes much less than so many nanoseconds (solver_direct.c). */
@@ -202,6 +216,9 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver);
 
 /* Makes the solver that won the one that begins, with the reason. */
 void solver_take_verdict(spmv_solver *s);
+
+/* The limit of iterations of a solve: the option, or a number for the rows. */
+int64_t solver_most_iterations(const spmv_solver *s);
 
 /* The iterations so far; of several right-hand sides the most. */
 int64_t solver_iterations(const struct chain *c);

@@ -7,7 +7,8 @@
  * The solvers solve for the rest, so that no solver sees what it cannot reduce. The tolerance is
  * that of the whole b.
  *
- * In the end the rows of b - A x are checked, and x is corrected if need be: solver_accuracy.c.
+ * In the end the rows of b - A x are checked, and x is corrected if need be: solver_accuracy.c. Where the caller wants
+ * that, the error of x is estimated, and x corrected until it is small enough: solver_forward_error.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -21,7 +22,7 @@
 static const spmv_cg_result not_begun = {
     .status = SPMV_ERROR_MEMORY, .rung = "", .precond = "none", .error_estimate = -1};
 
-static int64_t most_iterations(const spmv_solver *s)
+int64_t solver_most_iterations(const spmv_solver *s)
 {
     return s->options.max_iterations > 0 ? s->options.max_iterations : max_i64(100, 10 * solver_rows(s));
 }
@@ -75,7 +76,9 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
                            .zero_start = c->zero_start,
                            .most_growth = most_growth(s, most),
                            .indefinite_growth = cg_is_first ? CG_MOST_GROWTH : 1,
-                           .on_iteration = c->judge != NULL ? judge_tell : o->on_iteration,
+                           .on_iteration = c->judge != NULL ? judge_tell
+                                           : c->silent      ? NULL
+                                                            : o->on_iteration,
                            .on_iterate = c->corrects || o->on_iterate == NULL ? NULL
                                          : c->judge != NULL                   ? judge_show
                                                                               : o->on_iterate,
@@ -342,7 +345,7 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
                       .atol = s->options.atol,
                       .zero_start = s->options.zero_start != 0,
                       .from_zero = s->options.zero_start != 0,
-                      .most = most_iterations(s),
+                      .most = solver_most_iterations(s),
                       .columns = 1,
                       .result = result};
     spmv_status st = solver_single_plan(s, &c.plan);
@@ -514,7 +517,7 @@ static spmv_status solve_together(spmv_solver *s, const void *b, void *x, spmv_c
                       .rtol = s->options.rtol,
                       .atol = s->options.atol,
                       .zero_start = s->options.zero_start != 0,
-                      .most = most_iterations(s),
+                      .most = solver_most_iterations(s),
                       .columns = solver_plan(s)->vectors,
                       .result = results};
     return solver_run_or_race(&c, &krylov_cg, s->precond);
@@ -641,10 +644,10 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
     for (int v = 0; v < s->options.vectors; v++) { /* if there is no memory for a solve */
         s->results[v] = not_begun;
         s->errors[v] = (struct backward_error){0, -1, 0};
-        s->null_parts[v] = -1;
+        s->forward_errors[v] = s->null_parts[v] = -1;
         s->told[v] = (struct recycle_told){0, -1, -1};
         name_precond(&s->results[v], s->precond);
     }
     const spmv_status st = solve_signed(s, b, x);
-    return s->no_entries ? st : solver_check_rows(s, b, x, st);
+    return solver_check_error(s, b, x, s->no_entries ? st : solver_check_rows(s, b, x, st));
 }

@@ -109,6 +109,8 @@ static spmv_solver_options solver_options(const struct job *job, struct attempt 
     options.vectors = job->columns;
     options.restart = o->restart;
     options.recycle = o->recycle;
+    options.accuracy = o->accuracy;
+    options.estimate_error = job->attempts == 1 && !option_given(o, "accuracy");
     options.null_space = job->null_space;
     options.null_vectors = job->null_vectors;
     options.null_block = job->null_block;

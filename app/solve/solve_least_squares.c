@@ -67,8 +67,9 @@ bool job_is_least_squares(const struct job *job)
 /* Options of other solvers, which have no effect here. */
 static spmv_status check_options(const struct job *job)
 {
-    static const char *const others[] = {"precond", "rung", "inner", "near-null", "coordinates", "null",    "block",
-                                         "degree",  "drop", "fill",  "strength",  "restart",     "recycle", "atol"};
+    static const char *const others[] = {"precond",  "rung",    "inner",   "near-null", "coordinates",
+                                         "null",     "block",   "degree",  "drop",      "fill",
+                                         "strength", "restart", "recycle", "atol",      "accuracy"};
     const struct options *const o = job->o;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (option_given(o, others[i]) &&

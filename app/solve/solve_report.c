@@ -38,8 +38,8 @@ spmv_status job_write_history(const struct job *job)
     return st;
 }
 
-/* An estimated error, relative to x, above this many tolerances rtol is remarked on. */
-static const double LARGE_ERROR = 100;
+/* An estimated relative error of x above this is remarked on: x may have fewer than three digits. */
+static const double LARGE_ERROR = 1e-3;
 
 /* Whether only the time of the whole solve is known: on a GPU iterations are reported after they ran,
  * on ranks not at all without --history. */
@@ -117,6 +117,7 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
         json_put(cg, "largest_error", json_number(attempt_largest_error(a)));
     json_put(cg, "estimated_error_energy_norm", json_estimate(r));
     json_backward(cg, r);
+    json_put(cg, "forward_error", r->forward_error < 0 ? json_null() : json_number(r->forward_error));
     json_put(cg, "null_vectors", json_integer((json_int_t)r->null_vectors));
     json_put(cg, "null_part", r->null_part < 0 ? json_null() : json_number(r->null_part));
     if (job->columns == 1 && !place_on_ranks(job->place))
@@ -228,19 +229,21 @@ static const char *solver_words(const spmv_solver_result *r)
 }
 
 /* A solve that ends at the tolerance with a large error is named: the residual does not show it. */
-static void remark_estimate(const struct job *job, const struct attempt *a)
+static void remark_error(const struct job *job, const struct attempt *a)
 {
-    const double estimate = a->result.error_estimate, norm = job_energy_norm(job, a->x, 0);
-    if (estimate < 0)
-        remark(LEVEL_VERBOSE, "estimated error (energy norm): not available from %s", solver_words(&a->result));
-    else
-        remark(LEVEL_NORMAL, "estimated error (energy norm): %.3g, where x has %.3g", estimate, norm);
-    const double tolerances = norm > 0 && job->o->rtol > 0 ? estimate / norm / job->o->rtol : 0;
-    if (a->stop == SPMV_OK && tolerances > LARGE_ERROR)
-        remark(LEVEL_NORMAL, "the residual is within --rtol, but the estimated error is %.0f times as large: %s",
-               tolerances,
-               strcmp(a->result.precond, "none") == 0 ? "try --precond all, or a smaller --rtol"
-                                                      : "try a smaller --rtol");
+    const double error = a->result.forward_error, energy = a->result.error_estimate;
+    if (energy >= 0 && job->columns == 1 && !place_on_ranks(job->place))
+        remark(LEVEL_VERBOSE, "estimated error in the energy norm: %.3g, where x has %.3g", energy,
+               job_energy_norm(job, a->x, 0));
+    if (error < 0) {
+        remark(LEVEL_VERBOSE, "the error of x is not estimated");
+        return;
+    }
+    remark(LEVEL_NORMAL, "estimated relative error of x: %.2g%s", error,
+           job->columns > 1 && job->o->accuracy == 0 ? " at most, of all right-hand sides" : "");
+    if (a->stop == SPMV_OK && error > LARGE_ERROR)
+        remark(LEVEL_NORMAL, "x may have fewer than three right digits, though b - A x is within the tolerance: A is "
+                             "ill-conditioned; --accuracy 3 corrects x");
 }
 
 void job_remark(const struct job *job, const struct attempt *a)
@@ -280,8 +283,8 @@ void job_remark(const struct job *job, const struct attempt *a)
     if (r->backward_row >= 0)
         remark(LEVEL_NORMAL, "largest backward error of a row: %.3g, in row %lld", r->backward_error,
                (long long)r->backward_row + 1);
-    if (job->columns == 1 && job->in.view.rows > 0 && !place_on_ranks(job->place))
-        remark_estimate(job, a);
+    if (job->in.view.rows > 0)
+        remark_error(job, a);
     if (a->error != NULL)
         remark(LEVEL_NORMAL, "largest error against %s: %.3g%s",
                strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a),

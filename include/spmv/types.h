@@ -85,6 +85,7 @@
     X(ERROR_BREAKDOWN, 703, "the method cannot continue")                                                              \
     X(ERROR_INCONSISTENT, 704, "the matrix is singular, and the system has no solution")                               \
     X(ERROR_CONDITION, 705, "the condition number of the matrix exceeds the limit")                                    \
+    X(ERROR_ACCURACY, 706, "x has fewer right digits than were asked for")                                             \
     X(ERROR_NOT_SQUARE, 800, "the matrix is not square")                                                               \
     X(ERROR_NOT_SYMMETRIC, 801, "the matrix is not symmetric")                                                         \
     X(ERROR_NOT_POSITIVE, 802, "the matrix is not positive definite")                                                  \

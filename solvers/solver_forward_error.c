@@ -1,0 +1,457 @@
+/* The forward error of x, and the digits of it that a caller wants (options estimate_error and accuracy).
+ *
+ * The error of x is the solution d of A d = b - A x. A solve to a tenth of its right-hand side gives its size: after a
+ * solve, b - A x has about the same part along all that A contains, so d needs a few iterations where x needed many.
+ * b - A x is summed in twice the precision (accuracy/wide_residual.h); the sum in the type would be rounding errors where
+ * x is nearly exact.
+ *
+ * accuracy: x + d replaces x, and so on until the next d is small enough: iterative refinement with residuals in twice
+ * the precision. It fails to reduce d where d is not accurate itself. Then the table `strengths` says what follows.
+ *
+ * Where rows and columns had to be scaled (solver_accuracy.c), A d = r is solved so too. Null vectors: r and d have no
+ * part along them.
+ *
+ * Several right-hand sides: for the estimate, the sum of all b - A x, each divided by the norm of its x and with a
+ * pseudo-random sign, is one right-hand side; its d has about the norm of the errors of all, so it is about an upper
+ * bound for each. For accuracy, one after the other.
+ *
+ * Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, chapter 12.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <spmv/primitives.h>
+#include <stdio.h>
+
+#include "core/splitmix.h"
+#include "solvers/accuracy/wide_residual.h"
+#include "solvers/krylov/krylov_columns.h"
+#include "solvers/solver_internal.h"
+
+/* The part of b - A x that is left, for an estimate, and at most for a correction. */
+static const double ROUGH = 0.1, FINE = 1e-3;
+
+/* An estimate is as good where the iterations end before that, at this part. */
+static const double ENOUGH = 0.5;
+
+enum { MOST_CORRECTIONS = 40 };
+
+/* The most iterations of an estimate, as a multiple of those for x, and at least so many. */
+enum { TO_ESTIMATE = 2, LEAST_ITERATIONS = 20 };
+
+/* One right-hand side, or the sum of several. */
+struct error_solve {
+    spmv_solver *s;
+    spmv_plan *plan;
+    struct krylov k; /* of b and x, for sums and memory */
+    spmv_cg_result none, of_d;
+    int64_t most; /* iterations of a solve */
+    double rtol;
+    void *r, *d, *split;
+    int64_t numbers; /* real ones of a vector */
+};
+
+static spmv_status open(spmv_solver *s, spmv_plan *plan, struct error_solve *e)
+{
+    spmv_status st = SPMV_OK;
+    e->s = s;
+    e->plan = plan;
+    e->k = (struct krylov){.call = "spmv_solver_solve", .ctx = s->ctx, .plan = plan, .result = &e->none};
+    TRY(spmv_plan_describe(plan, &e->k.info, sizeof e->k.info));
+    st = krylov_open(&e->k);
+    e->numbers = e->k.count;
+    const int64_t bytes = max_i64(1, e->numbers) * (int64_t)spmv_type_size(e->k.part);
+    if (st == SPMV_OK)
+        st = context_lend(s->ctx, bytes, &e->r);
+    if (st == SPMV_OK && s->null_space != NULL)
+        st = context_lend(s->ctx, bytes, &e->split);
+    if (st == SPMV_OK)
+        st = krylov_lend(&e->k, e->k.part, e->numbers, &e->d);
+    if (s->ranks != NULL)
+        st = s->ranks->agree(s->ranks->self, st);
+done:
+    return st;
+}
+
+static void close(struct error_solve *e)
+{
+    context_take_back(e->s->ctx, e->r);
+    context_take_back(e->s->ctx, e->split);
+    krylov_take_back(&e->k, e->k.part, e->d);
+    krylov_close(&e->k);
+}
+
+/* e->r = b - A x */
+static spmv_status residual(struct error_solve *e, const void *b, void *x)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_solver *const s = e->s;
+    const struct plan_ranks *const ranks = s->plan->ranks;
+    if (s->no_entries) {
+        e->k.b = b;
+        e->k.x = x;
+        return krylov_residual(&e->k, e->r);
+    }
+    if (ranks != NULL) {
+        TRY(ranks->fetch_start(ranks->self, x));
+        TRY(ranks->fetch_finish(ranks->self, x));
+    }
+    st = wide_residual(s->ctx, &s->a, e->k.type, b, ranks != NULL ? plan_x_of(s->plan, x) : x, e->r);
+done:
+    return st;
+}
+
+/* A vector less its part along the null vectors. */
+static spmv_status remove_null(const struct error_solve *e, void *vector)
+{
+    spmv_status st = SPMV_OK;
+    struct null_space_norms norms;
+    TRY(null_space_split(e->s->null_space, vector, e->split, &norms));
+    TRY(spmv_map(e->s->ctx, SPMV_MAP_COPY, e->k.part, e->split, vector, e->numbers));
+done:
+    return st;
+}
+
+/* e->d = d by factors, which become what x is of; if there are none, nothing changes. */
+static spmv_status solve_directly(struct error_solve *e, struct chain *c, spmv_status *ended)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver *const s = e->s;
+    const struct krylov_solver *const used = s->used;
+    const spmv_preconditioner *const precond = s->used_precond;
+    TRY(spmv_map_index(s->ctx, e->k.part, &(const double){0}, NULL, e->d, e->numbers));
+    *ended = solver_run_direct(c, SPMV_ERROR_STAGNATION);
+    if (*ended == SPMV_OK) {
+        snprintf(s->why_used, sizeof s->why_used, "%s with %.31s left an error of x that was too large", used->name,
+                 precond_name(precond));
+    } else {
+        s->used = used;
+        s->used_precond = precond;
+    }
+done:
+    return st;
+}
+
+/* e->d = d by the solver that x is of. *ended: how that solve ended. */
+static spmv_status solve_for_error(struct error_solve *e, bool direct, spmv_status *ended)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver *const s = e->s;
+    struct chain c = {.s = s,
+                      .plan = e->plan,
+                      .b = e->r,
+                      .x = e->d,
+                      .rtol = e->rtol,
+                      .zero_start = true,
+                      .from_zero = true,
+                      .most = e->most,
+                      .columns = 1,
+                      .result = &e->of_d,
+                      .corrects = true,
+                      .silent = true};
+    e->of_d = (spmv_cg_result){.status = SPMV_ERROR_MEMORY, .rung = "", .precond = "none", .error_estimate = -1};
+    if (s->null_space != NULL && null_space_splits(s->null_space))
+        TRY(remove_null(e, e->r));
+    if (s->scaled != NULL && !direct) {
+        *ended = solver_solve_scaled(s, e->r, e->d, e->rtol, &e->of_d);
+    } else {
+        if (s->negates)
+            TRY(spmv_map(s->ctx, SPMV_MAP_NEG, e->k.part, e->r, e->r, e->numbers));
+        if (direct)
+            TRY(solve_directly(e, &c, ended));
+        else
+            *ended = solver_run(&c, s->used, s->used_precond, e->most);
+    }
+    if (spmv_status_class(*ended) < 7 && *ended != SPMV_OK)
+        TRY(*ended);
+    if (s->null_space != NULL)
+        TRY(remove_null(e, e->d));
+done:
+    return st;
+}
+
+/* Whether d is the error of x. */
+static bool is_known(const struct error_solve *e, spmv_status ended)
+{
+    return ended == SPMV_OK || (ended == SPMV_ERROR_ITERATIONS && e->rtol >= ROUGH && e->s->scaled == NULL &&
+                                e->of_d.true_residual <= ENOUGH * e->of_d.norm_b);
+}
+
+/* *error = ||d|| / ||x||; negative: not known. */
+static spmv_status compare(struct error_solve *e, const void *x, spmv_status ended, double *error)
+{
+    spmv_status st = SPMV_OK;
+    double of_d = 0, of_x = 0;
+    *error = -1;
+    if (!is_known(e, ended))
+        return SPMV_OK;
+    TRY(krylov_norms(&e->k, e->d, &of_d));
+    TRY(krylov_norms(&e->k, x, &of_x));
+    if (isfinite(of_d) && isfinite(of_x) && of_x > 0)
+        *error = of_d / of_x;
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- the digits wanted */
+
+/* What a correction is computed by, the next one where one does not help. As accurate as x itself at first: what x misses
+ * in b, a rougher d would miss in b - A x again, and both would seem to be right. */
+static const struct strength {
+    int power;   /* of the relative tolerance of x, which d is solved to */
+    bool direct; /* by factors, if the solver may choose others */
+} strengths[] = {
+    {1, false},
+    {2, false},
+    {1, true},
+};
+enum { STRENGTHS = sizeof strengths / sizeof *strengths };
+
+static double tolerance_of(const struct error_solve *e, const spmv_cg_result *x, const struct strength *strength)
+{
+    const double rtol = fmin(FINE, x->tolerance / x->norm_b);
+    return fmax(pow(rtol, strength->power), 64 * real_limits_of(e->k.part).roundoff);
+}
+
+/* The next one that this solver may take; STRENGTHS: none. */
+static int next_strength(const spmv_solver *s, int strength)
+{
+    do
+        strength++;
+    while (strength < STRENGTHS && strengths[strength].direct &&
+           (s->used == &krylov_direct || !solver_may_follow(s, SPMV_ERROR_STAGNATION)));
+    return strength;
+}
+
+static spmv_status add(struct error_solve *e, void *x)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map_axpby(e->s->ctx, e->k.part, NULL, x, NULL, e->d, e->numbers));
+    TRY(spmv_map(e->s->ctx, SPMV_MAP_COPY, e->k.part, e->d, x, e->numbers));
+done:
+    return st;
+}
+
+static spmv_status fail_digits(const spmv_solver *s, double error)
+{
+    static const char said[] = "spmv_solver_solve: b - A x is within the tolerance, but";
+    const int digits = s->options.accuracy;
+    return error < 0
+               ? context_fail(s->ctx, SPMV_ERROR_ACCURACY,
+                              "%s the error of x could not be estimated; %d digit%s asked for", said, digits,
+                              digits == 1 ? " was" : "s were")
+               : context_fail(s->ctx, SPMV_ERROR_ACCURACY,
+                              "%s the relative error of x is about %.1g; %d digit%s asked for, which %s%s%.31s cannot "
+                              "give",
+                              said, error, digits, digits == 1 ? " was" : "s were", s->used->name,
+                              precond_is_identity(s->used_precond) ? "" : " with ",
+                              precond_is_identity(s->used_precond) ? "" : precond_name(s->used_precond));
+}
+
+/* Corrects x until it has the digits. Sets *error and the result. */
+static spmv_status refine(struct error_solve *e, const void *b, void *x, spmv_cg_result *result, double *error)
+{
+    spmv_status st = SPMV_OK, ended = SPMV_OK;
+    spmv_solver *const s = e->s;
+    const double wanted = pow(10, -s->options.accuracy);
+    double before = INFINITY, best = -1;
+    int strength = 0;
+    *error = -1;
+    for (int k = 0; k < MOST_CORRECTIONS; k++) {
+        e->rtol = tolerance_of(e, result, &strengths[strength]);
+        TRY(residual(e, b, x));
+        TRY(solve_for_error(e, strengths[strength].direct && s->used != &krylov_direct, &ended));
+        TRY(compare(e, x, ended, error));
+        result->iterations += e->of_d.iterations;
+        if (ended == SPMV_CANCELLED)
+            return ended;
+        best = *error >= 0 ? *error : best;
+        if (*error >= 0 && *error <= wanted)
+            break;
+        if (*error >= 0 && *error <= 0.5 * before) {
+            before = *error;
+            TRY(add(e, x));
+            result->restarts++;
+            continue;
+        }
+        strength = next_strength(s, strength);
+        before = INFINITY;
+        if (strength == STRENGTHS)
+            break;
+    }
+    const bool met = *error >= 0 && *error <= wanted;
+    *error = best;
+    if (!met)
+        st = fail_digits(s, best);
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- one right-hand side, and several */
+
+/* x has other digits now: its residual and its backward error. */
+static spmv_status measure_again(const struct error_solve *e, const void *b, void *x, int v)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver *const s = e->s;
+    spmv_cg_result *const result = &s->results[v];
+    double norm_b = 0;
+    if (s->no_entries) {
+        TRY(solver_measure(s, e->plan, b, x, &norm_b, &result->true_residual));
+    } else {
+        TRY(solver_find_error(s, e->k.type, b, x, backward_error_bound(e->k.type, result->tolerance, result->norm_b),
+                              &s->errors[v]));
+        result->true_residual = s->errors[v].norm;
+    }
+    result->error_estimate = -1;
+done:
+    return st;
+}
+
+/* One right-hand side, or column v in memory of its own. */
+static spmv_status check_one(struct error_solve *e, const void *b, void *x, int v)
+{
+    spmv_status st = SPMV_OK, ended = SPMV_OK;
+    spmv_solver *const s = e->s;
+    spmv_cg_result *const result = &s->results[v];
+    const spmv_status before = result->status;
+    e->most = s->options.accuracy > 0 ? solver_most_iterations(s)
+                                      : max_i64(LEAST_ITERATIONS, TO_ESTIMATE * result->iterations);
+    if (result->norm_b == 0 || s->a.rows == 0) { /* x is 0 */
+        s->forward_errors[v] = 0;
+        return SPMV_OK;
+    }
+    if (s->options.accuracy > 0) {
+        st = refine(e, b, x, result, &s->forward_errors[v]);
+        result->status = st;
+        if (result->restarts > 0 || st == SPMV_OK) {
+            const spmv_status measured = measure_again(e, b, x, v);
+            st = measured != SPMV_OK ? measured : st;
+        }
+        return st;
+    }
+    e->rtol = ROUGH;
+    TRY(residual(e, b, x));
+    TRY(solve_for_error(e, false, &ended));
+    TRY(compare(e, x, ended, &s->forward_errors[v]));
+    if (ended == SPMV_CANCELLED) /* x is what it was */
+        s->forward_errors[v] = -1;
+    result->status = before;
+done:
+    return st;
+}
+
+struct columns_of {
+    void *b, *x;
+};
+
+static struct columns_transfer column_of(const struct error_solve *e, int v, const void *from, void *to, bool back)
+{
+    const int k = e->s->options.vectors;
+    const int64_t at = v * (int64_t)spmv_type_size(e->k.type);
+    return (struct columns_transfer){.type = e->k.type,
+                                     .n = e->k.n,
+                                     .from_stride = back ? 1 : k,
+                                     .to_stride = back ? k : 1,
+                                     .columns = 1,
+                                     .width = 1,
+                                     .from = (const char *)from + (back ? 0 : at),
+                                     .to = (char *)to + (back ? at : 0)};
+}
+
+/* The digits wanted, of each right-hand side. Returns the first failure. */
+static spmv_status refine_columns(struct error_solve *e, const struct columns_of *of, const void *b, void *x)
+{
+    spmv_status st = SPMV_OK, worst = SPMV_OK;
+    spmv_context *const ctx = e->s->ctx;
+    const int k = e->s->options.vectors;
+    char sentence[512] = "";
+    for (int v = 0; v < k; v++) {
+        struct columns_transfer copy = column_of(e, v, b, of->b, false);
+        TRY(columns_copy(ctx, &copy));
+        copy = column_of(e, v, x, of->x, false);
+        TRY(columns_copy(ctx, &copy));
+        const spmv_status checked = check_one(e, of->b, of->x, v);
+        if (spmv_status_class(checked) < 7)
+            TRY(checked);
+        copy = column_of(e, v, of->x, x, true);
+        TRY(columns_copy(ctx, &copy));
+        if (checked != SPMV_OK && worst == SPMV_OK) {
+            worst = checked;
+            snprintf(sentence, sizeof sentence, "right-hand side %d of %d: %.460s", v + 1, k, spmv_last_error(ctx));
+        }
+    }
+    if (worst != SPMV_OK)
+        st = context_fail(ctx, worst, "%s", sentence);
+done:
+    return st;
+}
+
+/* The estimate for all. sum: memory for a vector. */
+static spmv_status estimate_columns(struct error_solve *e, const struct columns_of *of, void *sum, const void *b,
+                                    void *x)
+{
+    spmv_status st = SPMV_OK, ended = SPMV_OK;
+    spmv_solver *const s = e->s;
+    const int k = s->options.vectors;
+    double error = -1;
+    e->most = LEAST_ITERATIONS;
+    TRY(spmv_map_index(s->ctx, e->k.part, &(const double){0}, NULL, sum, e->numbers));
+    for (int v = 0; v < k; v++) {
+        double norm = 0;
+        union real factor;
+        struct columns_transfer copy = column_of(e, v, b, of->b, false);
+        TRY(columns_copy(s->ctx, &copy));
+        copy = column_of(e, v, x, of->x, false);
+        TRY(columns_copy(s->ctx, &copy));
+        TRY(residual(e, of->b, of->x));
+        TRY(krylov_norms(&e->k, of->x, &norm));
+        e->most = max_i64(e->most, TO_ESTIMATE * s->results[v].iterations);
+        if (norm == 0)
+            continue;
+        real_set(e->k.part, &factor, 0, (splitmix_at(1, v) & 1 ? 1 : -1) / norm);
+        TRY(spmv_map_axpby(s->ctx, e->k.part, &factor, e->r, NULL, sum, e->numbers));
+    }
+    e->rtol = ROUGH;
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, e->k.part, sum, e->r, e->numbers));
+    TRY(solve_for_error(e, false, &ended));
+    if (is_known(e, ended))
+        TRY(krylov_norms(&e->k, e->d, &error));
+    for (int v = 0; v < k; v++)
+        s->forward_errors[v] = isfinite(error) ? error : -1;
+done:
+    return st;
+}
+
+static spmv_status check_columns(struct error_solve *e, const void *b, void *x)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = e->s->ctx;
+    const int64_t bytes = max_i64(1, e->numbers) * (int64_t)spmv_type_size(e->k.part);
+    struct columns_of of = {NULL, NULL};
+    void *sum = NULL;
+    TRY(context_lend(ctx, bytes, &of.b));
+    TRY(context_lend(ctx, bytes, &of.x));
+    TRY(context_lend(ctx, bytes, &sum));
+    st = e->s->options.accuracy > 0 ? refine_columns(e, &of, b, x) : estimate_columns(e, &of, sum, b, x);
+done:
+    context_take_back(ctx, sum);
+    context_take_back(ctx, of.x);
+    context_take_back(ctx, of.b);
+    return st;
+}
+
+spmv_status solver_check_error(spmv_solver *s, const void *b, void *x, spmv_status ended)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan *plan = NULL;
+    struct error_solve e = {.s = s};
+    if (ended != SPMV_OK || s->corrects || (s->options.estimate_error == 0 && s->options.accuracy == 0))
+        return ended;
+    TRY(solver_single_plan(s, &plan));
+    st = open(s, plan, &e);
+    if (st == SPMV_OK)
+        st = s->options.vectors == 1 ? check_one(&e, b, x, 0) : check_columns(&e, b, x);
+    close(&e);
+done:
+    return st;
+}
