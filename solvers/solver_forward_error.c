@@ -1,9 +1,9 @@
 /* The forward error of x, and the digits of it that a caller wants (options estimate_error and accuracy).
  *
- * The error of x is the solution d of A d = b - A x. A solve to a tenth of its right-hand side gives its size: after a
+ * The error of x is the solution d of A d = b - A x. A rough solve gives its size: after a
  * solve, b - A x has about the same part along all that A contains, so d needs a few iterations where x needed many.
- * b - A x is summed in twice the precision (accuracy/wide_residual.h); the sum in the type would be rounding errors where
- * x is nearly exact.
+ * Where x is nearly exact, b - A x is summed in twice the precision (accuracy/wide_residual.h): plain sums would be
+ * rounding errors.
  *
  * accuracy: x + d replaces x, and so on until the next d is small enough: iterative refinement with residuals in twice
  * the precision. It fails to reduce d where d is not accurate itself. Then the table `strengths` says what follows.
@@ -27,11 +27,16 @@
 #include "solvers/krylov/krylov_columns.h"
 #include "solvers/solver_internal.h"
 
-/* The part of b - A x that is left, for an estimate, and at most for a correction. */
-static const double ROUGH = 0.1, FINE = 1e-3;
+/* The part of b - A x that is left: for an estimate, the second one where x took at most FEW iterations, so that M^-1 A is
+ * well-conditioned and d has about the size of M^-1 (b - A x); and at most for a correction. */
+static const double ROUGH = 0.1, ROUGHEST = 0.3, FINE = 1e-3;
+enum { FEW = 20 };
 
 /* An estimate is as good where the iterations end before that, at this part. */
 static const double ENOUGH = 0.5;
+
+/* Backward errors above this are so far from rounding errors that sums of the type have digits of b - A x. */
+static const double PLAIN = 0x1p-40;
 
 enum { MOST_CORRECTIONS = 40 };
 
@@ -80,13 +85,13 @@ static void close(struct error_solve *e)
     krylov_close(&e->k);
 }
 
-/* e->r = b - A x */
-static spmv_status residual(struct error_solve *e, const void *b, void *x)
+/* e->r = b - A x. plain: as the plan sums it. */
+static spmv_status residual(struct error_solve *e, const void *b, void *x, bool plain)
 {
     spmv_status st = SPMV_OK;
     const spmv_solver *const s = e->s;
     const struct plan_ranks *const ranks = s->plan->ranks;
-    if (s->no_entries) {
+    if (s->no_entries || plain) {
         e->k.b = b;
         e->k.x = x;
         return krylov_residual(&e->k, e->r);
@@ -98,6 +103,13 @@ static spmv_status residual(struct error_solve *e, const void *b, void *x)
     st = wide_residual(s->ctx, &s->a, e->k.type, b, ranks != NULL ? plan_x_of(s->plan, x) : x, e->r);
 done:
     return st;
+}
+
+/* Whether plain sums do for right-hand side v. The plan of one right-hand side may be that of -A. */
+static bool is_plain(const struct error_solve *e, int v)
+{
+    const spmv_solver *const s = e->s;
+    return s->options.accuracy == 0 && !s->negates && s->errors[v].row >= 0 && s->errors[v].omega > PLAIN;
 }
 
 /* A vector less its part along the null vectors. */
@@ -172,7 +184,7 @@ done:
 /* Whether d is the error of x. */
 static bool is_known(const struct error_solve *e, spmv_status ended)
 {
-    return ended == SPMV_OK || (ended == SPMV_ERROR_ITERATIONS && e->rtol >= ROUGH && e->s->scaled == NULL &&
+    return ended == SPMV_OK || (ended == SPMV_ERROR_ITERATIONS && e->s->options.accuracy == 0 && e->s->scaled == NULL &&
                                 e->of_d.true_residual <= ENOUGH * e->of_d.norm_b);
 }
 
@@ -258,7 +270,7 @@ static spmv_status refine(struct error_solve *e, const void *b, void *x, spmv_cg
     *error = -1;
     for (int k = 0; k < MOST_CORRECTIONS; k++) {
         e->rtol = tolerance_of(e, result, &strengths[strength]);
-        TRY(residual(e, b, x));
+        TRY(residual(e, b, x, false));
         TRY(solve_for_error(e, strengths[strength].direct && s->used != &krylov_direct, &ended));
         TRY(compare(e, x, ended, error));
         result->iterations += e->of_d.iterations;
@@ -316,7 +328,7 @@ static spmv_status check_one(struct error_solve *e, const void *b, void *x, int 
     const spmv_status before = result->status;
     e->most = s->options.accuracy > 0 ? solver_most_iterations(s)
                                       : max_i64(LEAST_ITERATIONS, TO_ESTIMATE * result->iterations);
-    if (result->norm_b == 0 || s->a.rows == 0) { /* x is 0 */
+    if (result->norm_b == 0 || solver_rows(s) == 0) { /* x is 0 */
         s->forward_errors[v] = 0;
         return SPMV_OK;
     }
@@ -329,8 +341,8 @@ static spmv_status check_one(struct error_solve *e, const void *b, void *x, int 
         }
         return st;
     }
-    e->rtol = ROUGH;
-    TRY(residual(e, b, x));
+    e->rtol = result->iterations <= FEW ? ROUGHEST : ROUGH;
+    TRY(residual(e, b, x, is_plain(e, v)));
     TRY(solve_for_error(e, false, &ended));
     TRY(compare(e, x, ended, &s->forward_errors[v]));
     if (ended == SPMV_CANCELLED) /* x is what it was */
@@ -403,7 +415,7 @@ static spmv_status estimate_columns(struct error_solve *e, const struct columns_
         TRY(columns_copy(s->ctx, &copy));
         copy = column_of(e, v, x, of->x, false);
         TRY(columns_copy(s->ctx, &copy));
-        TRY(residual(e, of->b, of->x));
+        TRY(residual(e, of->b, of->x, is_plain(e, v)));
         TRY(krylov_norms(&e->k, of->x, &norm));
         e->most = max_i64(e->most, TO_ESTIMATE * s->results[v].iterations);
         if (norm == 0)
@@ -411,7 +423,7 @@ static spmv_status estimate_columns(struct error_solve *e, const struct columns_
         real_set(e->k.part, &factor, 0, (splitmix_at(1, v) & 1 ? 1 : -1) / norm);
         TRY(spmv_map_axpby(s->ctx, e->k.part, &factor, e->r, NULL, sum, e->numbers));
     }
-    e->rtol = ROUGH;
+    e->rtol = e->most <= TO_ESTIMATE * FEW ? ROUGHEST : ROUGH;
     TRY(spmv_map(s->ctx, SPMV_MAP_COPY, e->k.part, sum, e->r, e->numbers));
     TRY(solve_for_error(e, false, &ended));
     if (is_known(e, ended))

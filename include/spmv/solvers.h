@@ -490,17 +490,19 @@ typedef struct spmv_solver_result {
  * Rounding Errors in Algebraic Processes, 1963.
  *
  * Forward error. With the option estimate_error, a solve that succeeded is followed by one for the error itself: A d =
- * b - A x, by the same solver and preconditioner, until a tenth of b - A x is left, with at most as many iterations as x
- * needed. forward_error is ||d|| / ||x|| (Euclidean norms); negative if that solve did not end so, or a norm is out of
- * range. b - A x is summed in twice the precision. It is an estimate, mostly within a factor of 2 (docs/solvers.md), not a
- * bound: an error that hardly changes b - A x may stay hidden. x stays, and iterations and callbacks do not count it. Of
- * several right-hand sides, one such solve for a sum of all b - A x gives one number for all, about the largest.
+ * b - A x, by the same solver and preconditioner, until a tenth of b - A x is left, or three tenths after at most 20
+ * iterations for x, with at most twice as many iterations as x needed. forward_error is ||d|| / ||x|| (Euclidean norms);
+ * negative if that solve did not end so, or a norm is out of range. It is an estimate, mostly within a factor of 2
+ * (docs/solvers.md), not a bound: an error that hardly changes b - A x may stay hidden. x stays, and iterations and
+ * callbacks do not count it. Of several right-hand sides, one such solve for a sum of all b - A x gives one number for all,
+ * about the largest.
  *
- * With the option accuracy = D, x is corrected to x + d (d until a thousandth of b - A x is left) until forward_error is at
- * most 10^-D: iterative refinement with residuals in twice the precision. Where that does not halve it, d is computed more
- * accurately; then, if solver and preconditioner are both "auto", by direct. If nothing helps: SPMV_ERROR_ACCURACY, and the
- * message has the error reached. Each correction counts as a restart, and its iterations count; callbacks do not see
- * them. Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, chapter 12.
+ * With the option accuracy = D, x is corrected to x + d until forward_error is at most 10^-D: iterative refinement with b -
+ * A x summed in twice the precision. d is solved for with the relative tolerance of x, at most 1e-3. Where that does not
+ * halve the error, d is solved for with the square of it; then, if solver and preconditioner are both "auto", by direct. If
+ * nothing helps: SPMV_ERROR_ACCURACY, and the message has the error reached. Each correction counts as a restart, and its
+ * iterations count; callbacks do not see them. Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
+ * ed., 2002, chapter 12.
  *
  * true_residual of f32 and c64 is summed in f64. Solvers stop by sums in their own type, so a
  * success may have a true_residual of up to twice the tolerance in these types.
@@ -534,7 +536,7 @@ typedef struct spmv_solver_result {
  * 1997.
  *
  * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab, cocg: the solver cannot continue; the
- * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no
+ * message says why); SPMV_ERROR_ACCURACY; SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no
  * x reaches; also direct with a matrix that is singular to rounding); SPMV_ERROR_BUSY (a solve with
  * this solver has not ended: the call is in its callback; x is unchanged); the status of
  * spmv_solver_update_values if that has failed.

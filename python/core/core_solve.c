@@ -168,7 +168,7 @@ static PyObject *solver_for_plan(PyObject *module, PyObject *arguments)
 static PyObject *result_of(const char *rung, const char *why, const char *precond, const char *why_precond,
                            const spmv_solver_result *r)
 {
-    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L,s:L,s:d,s:L,s:d,s:d}",
+    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L,s:L,s:d,s:L,s:d,s:d,s:d}",
                          "status", spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts",
                          (long long)r->restarts, "norm_b", r->norm_b, "tolerance", r->tolerance, "recurrence_residual",
                          r->recurrence_residual, "true_residual", r->true_residual, "solver", r->solver, "rung", rung,
@@ -176,7 +176,7 @@ static PyObject *result_of(const char *rung, const char *why, const char *precon
                          r->setup_seconds, "solve_seconds", r->solve_seconds, "backward_error", r->backward_error,
                          "backward_row", (long long)r->backward_row, "null_vectors", (long long)r->null_vectors,
                          "null_part", r->null_part, "recycled", (long long)r->recycled, "given_residual",
-                         r->given_residual, "start_residual", r->start_residual);
+                         r->given_residual, "start_residual", r->start_residual, "forward_error", r->forward_error);
 }
 
 /* Ends a solve. Returns (status, text, results), or NULL with an exception if nothing was solved. */
@@ -220,9 +220,9 @@ int to_settings(PyObject *from, void *to)
     unsigned long long near_null, coordinates, null_space;
     spmv_solver_options_init(o, sizeof *o);
     spmv_preconditioner_options_init(p, sizeof *p);
-    if (!PyArg_ParseTuple(from, "zzziiiddLiii(iiiddddddzi)KiKLiKii", &o->solver, &o->precond, &o->rung, &type,
+    if (!PyArg_ParseTuple(from, "zzziiiddLiiiii(iiiddddddzi)KiKLiKii", &o->solver, &o->precond, &o->rung, &type,
                           &o->vectors, &o->inner, &o->rtol, &o->atol, &max_iterations, &o->restart, &o->symmetry_check,
-                          &o->recycle, &p->block, &p->degree, &p->steps, &p->shift, &p->strength, &p->fill, &p->drop,
+                          &o->recycle, &o->estimate_error, &o->accuracy, &p->block, &p->degree, &p->steps, &p->shift, &p->strength, &p->fill, &p->drop,
                           &p->lowest, &p->highest, &p->smoother, &p->update_values, &near_null, &p->near_nulls,
                           &coordinates, &nodes, &p->dimensions, &null_space, &o->null_vectors, &o->null_block))
         return 0;
@@ -341,7 +341,8 @@ static PyObject *cg_row(const void *results, int v)
                                   .backward_row = -1,
                                   .null_part = -1,
                                   .given_residual = -1,
-                                  .start_residual = -1};
+                                  .start_residual = -1,
+                                  .forward_error = -1};
     return result_of(from->rung, from->why, from->precond, "the caller's", &r);
 }
 

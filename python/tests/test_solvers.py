@@ -721,3 +721,37 @@ def test_old_names():
         spmv.Solver(A, solver="cg", method="gmres")
     assert spmv.multiply is spmv.spgemm and spmv.multiply_triple is spmv.spgemm_triple
     assert spmv.MultiplyPlan is spmv.SpgemmPlan
+
+
+def _squared_path(n: int):
+    """The square of a path's Laplacian: integers, with a condition number of 0.16 n^4."""
+    path = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1])
+    return sp.csr_array(path @ path)
+
+
+def test_forward_error_is_estimated():
+    A, x = _squared_path(300), np.arange(300) % 17 - 8.0
+    for columns in (1, 3):
+        exact = x if columns == 1 else np.outer(x, [1.0, 2.0, -4.0])
+        result = spmv.Solver(A, "jacobi", "cg", rtol=1e-11, maxiter=10**5).solve(A @ exact)
+        true = np.linalg.norm(result.x - exact) / np.linalg.norm(exact)
+        assert result.converged and 0.1 * true < result.forward_error < 10 * true
+    assert spmv.Solver(A, "jacobi", "cg", maxiter=10**5, estimate_error=False).solve(A @ x).forward_error < 0
+
+
+def test_few_digits_warn():
+    A, x = _squared_path(300), np.arange(300) % 17 - 8.0
+    with pytest.warns(spmv.AccuracyWarning, match="fewer than three right digits"):
+        result = spmv.solve(A, A @ x, preconditioner="none", solver="cg", rtol=1e-3, maxiter=10**5)
+    assert result.converged and result.forward_error > 1e-3
+
+
+def test_accuracy_is_met_or_told():
+    A, x = _squared_path(300), np.arange(300) % 17 - 8.0
+    result = spmv.solve(A, A @ x, accuracy=13)
+    assert result.converged and np.linalg.norm(result.x - x) <= 2e-13 * np.linalg.norm(x)
+    H = 1 / (np.arange(12)[:, None] + np.arange(12) + 1.0)
+    result = spmv.solve(sp.csr_array(H), H.sum(1), preconditioner="none", solver="cg", rtol=1e-3, accuracy=15)
+    assert not result.converged and result.status == "SPMV_ERROR_ACCURACY" and "15 digits" in result.message
+    with pytest.raises(ValueError, match="accuracy"):
+        spmv.Solver(A, accuracy=16)

@@ -258,6 +258,7 @@ static spmv_status one_rank(spmv_group *group, void *user)
     options.precond = run->of->precond;
     options.rtol = run->of->rtol;
     options.zero_start = run->x0 == NULL;
+    options.estimate_error = run->of->precond == NULL;
     options.on_iteration = keep_history;
     options.user = run;
     spmv_status st = open_part(group, run, &p);
@@ -397,6 +398,7 @@ static void same_bits_for_any_ranks(void **state)
                 fail_msg("case %d, %s, %d ranks: %s", k, c->spec, rank_counts[n], message);
             assert_true(one.result.true_residual == several.result.true_residual);
             assert_true(one.result.backward_error == several.result.backward_error);
+            assert_true(one.result.forward_error == several.result.forward_error);
             if (memcmp(one.x, several.x, (size_t)s.a.rows * spmv_type_size(c->type)) != 0 ||
                 one.result.iterations != several.result.iterations || one.told != several.told ||
                 memcmp(one.history, several.history, MOST_HISTORY * sizeof *one.history) != 0)

@@ -1187,7 +1187,8 @@ class Solve(Case):
             list(cg),
             ["solver", "why_solver", "precond", "precision", "status", "iterations", "rtol", "recurrence_residual",
              "true_residual", "setup_seconds", "seconds_per_iteration", "method", "why", "restarts", "rung", "largest_error",
-             "estimated_error_energy_norm", "backward_error", "backward_row", "null_vectors", "null_part", "energy_norm"],
+             "estimated_error_energy_norm", "backward_error", "backward_row", "forward_error", "null_vectors", "null_part",
+             "energy_norm"],
         )  # fmt: skip
         self.assertEqual((cg["precond"], cg["precision"], cg["status"], cg["rtol"]), ("none", "f64", "ok", 1e-8))
         self.assertLess(abs(cg["recurrence_residual"] - cg["true_residual"]), 1e-3 * cg["true_residual"])

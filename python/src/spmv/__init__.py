@@ -39,11 +39,12 @@ from ._primitives import (
     sort,
 )
 from ._sddmm import SDDMM
-from ._solve import Result, Solver, cg, solve
+from ._solve import AccuracyWarning, Result, Solver, cg, solve
 from ._spgemm import MultiplyPlan, SpgemmPlan, multiply, multiply_triple, spgemm, spgemm_triple
 from ._version import __version__
 
 __all__ = [
+    "AccuracyWarning",
     "Batch",
     "BatchResult",
     "CSR",

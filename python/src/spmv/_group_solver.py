@@ -62,6 +62,8 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
         precond: Any = None,
         vectors: int = 1,
         inner: bool = False,
+        estimate_error: bool = True,
+        accuracy: int = 0,
     ) -> None:
         ranks = group._open()
         preconditioner = one_preconditioner(preconditioner, precond)
@@ -95,9 +97,13 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
         self._settings = dict(
             preconditioner=preconditioner, solver=solver, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
             check_symmetry=check_symmetry, rung=rung, options=options, coordinates=coordinates,
+            estimate_error=estimate_error, accuracy=accuracy,
         )  # fmt: skip
         args = (
-            *settings(solver, preconditioner, rung, A._type, 1, False, rtol, atol, maxiter, restart, check_symmetry, 0),
+            *settings(
+                solver, preconditioner, rung, A._type, 1, False, rtol, atol, maxiter, restart, check_symmetry, 0,
+                estimate_error, accuracy,
+            ),
             option_numbers(given),
         )
         near = self._shared_vectors(ranks, given["near_null"])
