@@ -123,15 +123,21 @@ done:
     return st;
 }
 
-/* e->d = d by factors, which become what x is of; if there are none, nothing changes. */
-static spmv_status solve_directly(struct error_solve *e, struct chain *c, spmv_status *ended)
+/* e->d = d by factors, else by the solvers that follow one that failed; what succeeds becomes what x is of, and otherwise
+ * nothing changes. */
+static spmv_status solve_by_others(struct error_solve *e, struct chain *c, spmv_status *ended)
 {
     spmv_status st = SPMV_OK;
     spmv_solver *const s = e->s;
     const struct krylov_solver *const used = s->used;
     const spmv_preconditioner *const precond = s->used_precond;
-    TRY(spmv_map_index(s->ctx, e->k.part, &(const double){0}, NULL, e->d, e->numbers));
-    *ended = solver_run_direct(c, SPMV_ERROR_STAGNATION);
+    *ended = SPMV_ERROR_STAGNATION;
+    for (int k = 0; k < 2 && *ended != SPMV_OK && *ended != SPMV_CANCELLED; k++) {
+        s->used = used;
+        s->used_precond = precond;
+        TRY(spmv_map_index(s->ctx, e->k.part, &(const double){0}, NULL, e->d, e->numbers));
+        *ended = k == 0 ? solver_run_direct(c, SPMV_ERROR_STAGNATION) : solver_follow(c, SPMV_ERROR_STAGNATION);
+    }
     if (*ended == SPMV_OK) {
         snprintf(s->why_used, sizeof s->why_used, "%s with %.31s left an error of x that was too large", used->name,
                  precond_name(precond));
@@ -144,7 +150,7 @@ done:
 }
 
 /* e->d = d by the solver that x is of. *ended: how that solve ended. */
-static spmv_status solve_for_error(struct error_solve *e, bool direct, spmv_status *ended)
+static spmv_status solve_for_error(struct error_solve *e, bool others, spmv_status *ended)
 {
     spmv_status st = SPMV_OK;
     spmv_solver *const s = e->s;
@@ -163,13 +169,13 @@ static spmv_status solve_for_error(struct error_solve *e, bool direct, spmv_stat
     e->of_d = (spmv_cg_result){.status = SPMV_ERROR_MEMORY, .rung = "", .precond = "none", .error_estimate = -1};
     if (s->null_space != NULL && null_space_splits(s->null_space))
         TRY(remove_null(e, e->r));
-    if (s->scaled != NULL && !direct) {
+    if (s->scaled != NULL && !others) {
         *ended = solver_solve_scaled(s, e->r, e->d, e->rtol, &e->of_d);
     } else {
         if (s->negates)
             TRY(spmv_map(s->ctx, SPMV_MAP_NEG, e->k.part, e->r, e->r, e->numbers));
-        if (direct)
-            TRY(solve_directly(e, &c, ended));
+        if (others)
+            TRY(solve_by_others(e, &c, ended));
         else
             *ended = solver_run(&c, s->used, s->used_precond, e->most);
     }
@@ -210,7 +216,7 @@ done:
  * in b, a rougher d would miss in b - A x again, and both would seem to be right. */
 static const struct strength {
     int power;   /* of the relative tolerance of x, which d is solved to */
-    bool direct; /* by factors, if the solver may choose others */
+    bool others; /* by factors and what follows a solver that failed, if the solver may choose others */
 } strengths[] = {
     {1, false},
     {2, false},
@@ -229,7 +235,7 @@ static int next_strength(const spmv_solver *s, int strength)
 {
     do
         strength++;
-    while (strength < STRENGTHS && strengths[strength].direct &&
+    while (strength < STRENGTHS && strengths[strength].others &&
            (s->used == &krylov_direct || !solver_may_follow(s, SPMV_ERROR_STAGNATION)));
     return strength;
 }
@@ -271,7 +277,7 @@ static spmv_status refine(struct error_solve *e, const void *b, void *x, spmv_cg
     for (int k = 0; k < MOST_CORRECTIONS; k++) {
         e->rtol = tolerance_of(e, result, &strengths[strength]);
         TRY(residual(e, b, x, false));
-        TRY(solve_for_error(e, strengths[strength].direct && s->used != &krylov_direct, &ended));
+        TRY(solve_for_error(e, strengths[strength].others && s->used != &krylov_direct, &ended));
         TRY(compare(e, x, ended, error));
         result->iterations += e->of_d.iterations;
         if (ended == SPMV_CANCELLED)

@@ -39,7 +39,7 @@ spmv_status job_write_history(const struct job *job)
 }
 
 /* An estimated relative error of x above this is remarked on: x may have fewer than three digits. */
-static const double LARGE_ERROR = 1e-3;
+static const double LARGE_ERROR = 5e-4;
 
 /* Whether only the time of the whole solve is known: on a GPU iterations are reported after they ran,
  * on ranks not at all without --history. */

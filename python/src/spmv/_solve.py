@@ -51,7 +51,7 @@ class Result:
     With ``recycle``, ``recycled`` vectors made the start (0: x0 is it), whose residual has the norm
     ``start_residual``; that of x0 has ``given_residual`` (negative: not computed).
     ``forward_error`` is an estimate of norm(x - exact) / norm(x); of several right-hand sides one number
-    for all, about the largest (negative: not estimated). Above 1e-3, a solve warns.
+    for all, about the largest (negative: not estimated). Above 5e-4, a solve warns.
     """
 
     x: Any = field(repr=False)
@@ -99,7 +99,7 @@ def result_of(x: Any, status: str, message: str, rows: list[dict[str, Any]]) -> 
     converged = status == "SPMV_OK"
     columns = tuple({**r, "method": r["solver"]} for r in rows) if len(rows) > 1 else ()  # method: the old name
     row.pop("method", None)
-    if converged and row["forward_error"] > 1e-3:
+    if converged and row["forward_error"] > 5e-4:
         warnings.warn(
             "x may have fewer than three right digits, though b - A x is within the tolerance: its estimated "
             f"relative error is {row['forward_error']:.1g}. A is ill-conditioned; accuracy=3 corrects x",
