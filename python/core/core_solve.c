@@ -222,9 +222,10 @@ int to_settings(PyObject *from, void *to)
     spmv_preconditioner_options_init(p, sizeof *p);
     if (!PyArg_ParseTuple(from, "zzziiiddLiiiii(iiiddddddzi)KiKLiKii", &o->solver, &o->precond, &o->rung, &type,
                           &o->vectors, &o->inner, &o->rtol, &o->atol, &max_iterations, &o->restart, &o->symmetry_check,
-                          &o->recycle, &o->estimate_error, &o->accuracy, &p->block, &p->degree, &p->steps, &p->shift, &p->strength, &p->fill, &p->drop,
-                          &p->lowest, &p->highest, &p->smoother, &p->update_values, &near_null, &p->near_nulls,
-                          &coordinates, &nodes, &p->dimensions, &null_space, &o->null_vectors, &o->null_block))
+                          &o->recycle, &o->estimate_error, &o->accuracy, &p->block, &p->degree, &p->steps, &p->shift,
+                          &p->strength, &p->fill, &p->drop, &p->lowest, &p->highest, &p->smoother, &p->update_values,
+                          &near_null, &p->near_nulls, &coordinates, &nodes, &p->dimensions, &null_space,
+                          &o->null_vectors, &o->null_block))
         return 0;
     p->near_null = address(near_null);
     p->coordinates = address(coordinates);
