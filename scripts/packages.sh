@@ -37,6 +37,7 @@ peers | oneTBB                | libtbb-dev      | libtbb-dev      | pkg-config -
 peers | hypre with MPI        | libhypre-dev mpi-default-dev mpi-default-bin | libhypre-dev mpi-default-dev mpi-default-bin | packages_hypre && command -v mpiexec
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
 direct | SuiteSparse (solver direct) | libsuitesparse-dev | libsuitesparse-dev | packages_klu
+direct | MUMPS (optional: symmetric matrices) | libmumps-seq-dev | libmumps-seq-dev | packages_mumps
 direct | OpenBLAS (optional: faster factors) | libopenblas0 | libopenblas0 | packages_openblas
 python | Python headers, venv  | python3-dev python3-venv | python3-dev python3-venv | packages_python
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
@@ -84,6 +85,14 @@ packages_openblas() {
 packages_klu() {
     [ -e /usr/include/suitesparse/klu.h ] || [ -e /usr/include/klu.h ] || [ -e /usr/local/include/suitesparse/klu.h ] ||
         [ -e /usr/local/include/klu.h ]
+}
+
+packages_mumps() {
+    local folder
+    for folder in /usr/include /usr/local/include; do
+        [ -e "$folder/dmumps_c.h" ] && { [ -e "/usr/lib/$(uname -m)-linux-gnu/libdmumps_seq.so" ] || [ -e /usr/local/lib/libdmumps_seq.so ]; } && return 0
+    done
+    return 1
 }
 
 packages_hypre() {

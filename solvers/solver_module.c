@@ -89,10 +89,10 @@ static void *open_library(const char *path, char *why, size_t size)
 
 static const struct {
     const char *file, *purpose;
-} modules[] = {
-    {"spmv_direct_cudss.so", "solver direct:cudss"},      {"spmv_direct_cholmod.so", "solver direct:cholmod"},
-    {"spmv_direct_klu.so", "solver direct:klu"},          {"spmv_direct_umfpack.so", "solver direct:umfpack"},
-    {"spmv_transport_openmpi.so", "ranks with Open MPI"}, {"spmv_transport_mpich.so", "ranks with MPICH"}};
+} modules[] = {{"spmv_direct_cudss.so", "solver direct:cudss"}, {"spmv_direct_cholmod.so", "solver direct:cholmod"},
+               {"spmv_direct_klu.so", "solver direct:klu"},     {"spmv_direct_umfpack.so", "solver direct:umfpack"},
+               {"spmv_direct_mumps.so", "solver direct:mumps"}, {"spmv_transport_openmpi.so", "ranks with Open MPI"},
+               {"spmv_transport_mpich.so", "ranks with MPICH"}};
 
 const char *spmv_module_file(int index, const char **purpose, char *text, size_t size, int *usable)
 {

@@ -324,7 +324,7 @@ typedef struct spmv_solver_options {
  *                                              Comput. 15, 1994
  *   direct    any A that is not singular;      factors by a library that is opened on first use, with
  *             no preconditioner                iterative refinement: the first one that is there and suits A
- *   direct:NAME                                by this one: cudss, cholmod, klu or umfpack
+ *   direct:NAME                                by this one: cudss, cholmod, mumps, klu or umfpack
  *
  * "auto": for at most 200 rows, with the preconditioner "auto" too, direct with a dense factor by
  * partial pivoting, on the host and in f64 or c128, unless A is singular to rounding; no module is

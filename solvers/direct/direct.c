@@ -161,7 +161,7 @@ static struct direct_facts look_at(const struct direct *d, int64_t *next)
 static const struct library {
     const char *name; /* of the solver */
     struct solver_module module;
-    enum { FOR_GPU, FOR_POSITIVE, FOR_LIGHT, FOR_ALL } takes;
+    enum { FOR_GPU, FOR_POSITIVE, FOR_SYMMETRIC, FOR_LIGHT, FOR_ALL } takes;
     const char *why;
 } libraries[] = {
     {"direct:cudss",
@@ -177,6 +177,11 @@ static const struct library {
       DIRECT_MODULE_ABI},
      FOR_POSITIVE,
      "A is Hermitian with a positive diagonal"},
+    {"direct:mumps",
+     {"direct", "spmv_direct_mumps.so", "spmv_direct_module",
+      MODULE_NEEDS("direct:mumps", "MUMPS", "MUMPS", "libmumps-seq-dev", "direct"), DIRECT_MODULE_ABI},
+     FOR_SYMMETRIC,
+     "A is symmetric, and one triangle is enough"},
     {"direct:klu",
      {"direct", "spmv_direct_klu.so", "spmv_direct_module",
       MODULE_NEEDS("direct", "KLU of SuiteSparse", "KLU", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI},
@@ -210,16 +215,18 @@ static const double DENSE_PARTS = 40;
 static void describe(struct direct *d)
 {
     const struct direct_figures *f = &d->figures;
-    char condition[64] = "";
+    char condition[64] = "", inertia[64] = "";
+    if (f->negative > 0)
+        snprintf(inertia, sizeof inertia, ", %lld negative eigenvalue%s", (long long)f->negative, plural(f->negative));
     if (f->rcond >= 0)
         snprintf(condition, sizeof condition, ", reciprocal condition number about %.1e", f->rcond);
     if (d->n == 0)
         snprintf(d->sentence, sizeof d->sentence, "a matrix without rows");
     else
         snprintf(d->sentence, sizeof d->sentence,
-                 "%s: %lld diagonal block%s, ordering %s, %lld nonzero%s in the factors, %lld bytes%s",
+                 "%s: %lld diagonal block%s, ordering %s, %lld nonzero%s in the factors, %lld bytes%s%s",
                  d->module->version, (long long)f->blocks, plural(f->blocks), f->ordering, (long long)f->nonzeros,
-                 plural(f->nonzeros), (long long)direct_bytes(d), condition);
+                 plural(f->nonzeros), (long long)direct_bytes(d), condition, inertia);
     snprintf(d->brief, sizeof d->brief, "%s%s%s; %.3g nonzeros in the factors", d->n > 0 ? d->module->version : "",
              d->why != NULL ? ", since " : "", d->why != NULL ? d->why : "", (double)f->nonzeros);
 }
@@ -304,7 +311,16 @@ static bool is_positive(const struct direct_facts *facts)
 
 static bool takes(const struct direct *d, const struct library *l, const struct direct_facts *facts)
 {
-    return l->takes == FOR_GPU ? context_on_device(d->ctx) : l->takes != FOR_POSITIVE || is_positive(facts);
+    switch (l->takes) {
+    case FOR_GPU:
+        return context_on_device(d->ctx);
+    case FOR_POSITIVE:
+        return is_positive(facts);
+    case FOR_SYMMETRIC:
+        return facts->symmetric && d->parts == 1;
+    default:
+        return true;
+    }
 }
 
 /* Whether the factors take so many operations that the next library, if it is there, is faster. */
@@ -348,6 +364,8 @@ static spmv_status open_named(struct direct *d)
         l++;
     if (l->takes == FOR_GPU && !takes(d, l, &d->facts))
         return context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "%s needs the backend cuda", l->name);
+    if (l->takes == FOR_SYMMETRIC && !takes(d, l, &d->facts))
+        return context_fail(d->ctx, SPMV_ERROR_NOT_SYMMETRIC, "%s takes a real symmetric matrix", l->name);
     if (!takes(d, l, &d->facts))
         return context_fail(d->ctx, SPMV_ERROR_NOT_POSITIVE,
                             "%s takes a symmetric or Hermitian matrix with a positive diagonal", l->name);

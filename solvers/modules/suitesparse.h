@@ -1,12 +1,9 @@
-/* What the modules of SuiteSparse share: memory that counts, and BLAS on one thread.
+/* What the modules of SuiteSparse share: memory that counts, and calls with BLAS on one thread (blas_calls.h).
  *
  * Memory: SuiteSparse calls the functions of SuiteSparse_config. The first module of a process replaces them, if they
  * are those of the C library, by functions that count the memory of the modules' calls against the limit
  * of the process. In other calls and threads they do what the C library does, and all blocks are
  * blocks of the C library.
- *
- * BLAS: sums of several threads may be added in an order that varies. So calls of a module run OpenBLAS, if that is
- * the BLAS of SuiteSparse, on one thread.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUITESPARSE_H
@@ -17,7 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "solvers/modules/direct_module.h"
+#include "solvers/modules/blas_calls.h"
 
 _Static_assert(sizeof(SuiteSparse_long) == sizeof(int64_t), "arrays are passed to SuiteSparse without a copy");
 
@@ -101,20 +98,13 @@ static inline void count_memory(struct direct_shared *shared)
 
 /* ------------------------------------------------------------------- calls */
 
-/* Of OpenBLAS; absent in others. */
-__attribute__((weak)) int openblas_get_num_threads(void);
-__attribute__((weak)) void openblas_set_num_threads(int threads);
-
 /* A call for this problem begins. */
 static inline void begin_call(const struct direct_problem *problem)
 {
     struct direct_shared *const shared = problem->shared;
     pthread_mutex_lock(&shared->lock);
     count_memory(shared);
-    if (shared->calls++ == 0 && openblas_get_num_threads != NULL && openblas_set_num_threads != NULL) {
-        shared->threads = openblas_get_num_threads();
-        openblas_set_num_threads(1);
-    }
+    blas_on_one_thread(shared);
     pthread_mutex_unlock(&shared->lock);
     if (shared->count_for != NULL)
         shared->count_for(problem);
@@ -126,23 +116,8 @@ static inline void end_call(const struct direct_problem *problem)
     if (shared->count_for != NULL)
         shared->count_for(NULL);
     pthread_mutex_lock(&shared->lock);
-    if (--shared->calls == 0 && openblas_set_num_threads != NULL && shared->threads > 0)
-        openblas_set_num_threads(shared->threads);
+    blas_on_all_threads(shared);
     pthread_mutex_unlock(&shared->lock);
-}
-
-/* Nanoseconds of an operation in dense parts, which fill the registers in OpenBLAS and not in the reference BLAS, and of a
- * nonzero of the factors: measured on grids in two and three dimensions. */
-static inline double dense_time(double operations, double nonzeros)
-{
-    const double fast = 0.15, slow = 1, moved = 50;
-    return operations * (openblas_set_num_threads != NULL ? fast : slow) + nonzeros * moved;
-}
-
-/* The words behind the number of a row or column in a message. */
-static inline const char *counted(const struct direct_problem *problem)
-{
-    return problem->first_index != 0 ? "" : " (counted from 0)";
 }
 
 #endif

@@ -560,7 +560,7 @@ static void broken_module(void **state)
     struct rows r = grid(2);
     snprintf(file, sizeof file, "spmv_direct_%s.so", library + strlen("direct:"));
     const struct broken_module broken = broken_module_begin(file);
-    refused(ctx, &r, SPMV_ERROR_UNSUPPORTED, "libsuitesparse-dev");
+    refused(ctx, &r, SPMV_ERROR_UNSUPPORTED, is("mumps") ? "libmumps-seq-dev" : "libsuitesparse-dev");
     assert_non_null(strstr(spmv_last_error(ctx), "cannot open"));
     broken_module_end(&broken);
     release(&r);
@@ -629,7 +629,86 @@ static void definite(void **state)
     release(&r);
 }
 
+/* [A B'; B 0] of a grid and differences along its rows: symmetric, with a zero block, and of known inertia. */
+static struct rows saddle(int64_t side)
+{
+    const int64_t n = side * side, m = n - side;
+    struct rows r = new_rows(n + m, 5 * n + 4 * m, 1);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t line = i / side, at = i % side;
+        if (line > 0)
+            add(&r, i, i - side, -1, 0);
+        if (at > 0)
+            add(&r, i, i - 1, -1, 0);
+        add(&r, i, i, 4, 0);
+        if (at < side - 1)
+            add(&r, i, i + 1, -1, 0);
+        if (line < side - 1)
+            add(&r, i, i + side, -1, 0);
+        if (i >= side)
+            add(&r, i, n + i - side, 1, 0);
+        if (i < m)
+            add(&r, i, n + i, -1, 0);
+    }
+    for (int64_t k = 0; k < m; k++) {
+        add(&r, n + k, k, -1, 0);
+        add(&r, n + k, k + side, 1, 0);
+    }
+    return r;
+}
+
+static void indefinite(void **state)
+{
+    spmv_context *ctx = *state;
+    enum { SIDE = 14, ROWS = 2 * SIDE * SIDE - SIDE };
+    struct rows r = saddle(SIDE), general = random_rows(50, 1, false, false, 3), complex = hermitian_grid(9, 2, 0),
+                shifted = hermitian_grid(17, 1, -0.5);
+    double b[ROWS], x[2][ROWS];
+    uint64_t seed = 5;
+    char count[64];
+    snprintf(count, sizeof count, "%d negative eigenvalues", SIDE * SIDE - SIDE); /* as many as constraints */
+    for (int i = 0; i < ROWS; i++)
+        b[i] = support_uniform(&seed);
+    struct direct *d = create(ctx, &r), *again = create(ctx, &r);
+    solves(ctx, d, &r, 1e4);
+    assert_non_null(strstr(direct_describe(d), "MUMPS "));
+    assert_non_null(strstr(direct_describe(d), count));
+    assert_ok(ctx, solve(ctx, d, SPMV_F64, ROWS, b, false, x[0]));
+    assert_ok(ctx, solve(ctx, again, SPMV_F64, ROWS, b, true, x[1]));
+    assert_memory_equal(x[0], x[1], sizeof x[0]);
+    direct_destroy(again);
+    /* new values, and values that are not symmetric */
+    for (int64_t k = 0; k < r.nnz; k++)
+        r.val[k] *= 3;
+    struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    assert_ok(ctx, direct_update(d, &v.csr));
+    solves(ctx, d, &r, 1e4);
+    ((double *)v.val)[1] *= 2;
+    assert_fails(ctx, direct_update(d, &v.csr), SPMV_ERROR_NOT_SYMMETRIC, "a real symmetric matrix");
+    direct_destroy(d);
+    release_view(&v);
+    d = create(ctx, &shifted);
+    solves(ctx, d, &shifted, 1e4);
+    direct_destroy(d);
+    refused(ctx, &general, SPMV_ERROR_NOT_SYMMETRIC, "a real symmetric matrix");
+    refused(ctx, &complex, SPMV_ERROR_NOT_SYMMETRIC, "a real symmetric matrix");
+    release(&r);
+    release(&general);
+    release(&complex);
+    release(&shifted);
+    /* singular: a row and a column of zeros */
+    struct rows zero = saddle(4);
+    for (int64_t i = 0; i < zero.n; i++)
+        for (int64_t k = zero.row_ptr[i]; k < zero.row_ptr[i + 1]; k++)
+            zero.val[k] = i == 20 || zero.col[k] == 20 ? 0 : zero.val[k];
+    refused(ctx, &zero, SPMV_ERROR_SINGULAR, "singular");
+    release(&zero);
+}
+
 /* ------------------------------------------------------------- the choice, with all modules */
+
+/* The library of symmetric matrices that are not positive definite: MUMPS, else KLU for light ones. */
+static const char *of_indefinite = "KLU";
 
 static void takes(spmv_context *ctx, struct rows r, const char *name)
 {
@@ -664,8 +743,9 @@ static void choice(void **state)
     const double one_below[] = {1, 2, 2, 1};
     takes(ctx, grid(12), "CHOLMOD");
     takes(ctx, hermitian_grid(9, 2, 0), "CHOLMOD");
-    takes(ctx, hermitian_grid(9, 1, -0.5), "KLU");
-    takes(ctx, dense(2, one_below), "KLU");
+    takes(ctx, hermitian_grid(9, 1, -0.5), of_indefinite);
+    takes(ctx, dense(2, one_below), of_indefinite);
+    takes(ctx, hermitian_grid(9, 2, -0.5), "KLU");
     takes(ctx, random_rows(60, 1, true, true, 8), "UMFPACK"); /* ordered by COLAMD: its operations are not known */
     takes(ctx, windy_cube(4), "KLU");
     takes(ctx, windy_cube(14), "UMFPACK");
@@ -712,12 +792,12 @@ static void new_values(void **state)
     release(&first);
 }
 
-/* What follows a module that is missing: KLU in place of CHOLMOD. */
+/* What follows a module that is missing: MUMPS or KLU in place of CHOLMOD. */
 static void missing_module(void **state)
 {
     spmv_context *ctx = *state;
     const struct broken_module broken = broken_module_begin("spmv_direct_cholmod.so");
-    takes(ctx, grid(12), "KLU");
+    takes(ctx, grid(12), of_indefinite);
     broken_module_end(&broken);
 }
 
@@ -785,6 +865,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest gpu[] = {with_context(on_gpu), with_context(small_sizes), with_context(wrong_arguments)};
     const struct CMUnitTest klu[] = {with_context(description)};
     const struct CMUnitTest cholmod[] = {with_context(definite), with_context(broken_module)};
+    const struct CMUnitTest mumps[] = {with_context(indefinite), with_context(broken_module)};
     const struct CMUnitTest all[] = {with_context(choice), with_context(new_values), with_context(missing_module)};
     int failed = 0, there = 0, count = 0;
     for (int i = 0; direct_named(i) != NULL; i++) {
@@ -794,13 +875,17 @@ int main(int argc, char **argv)
                 failed += cmocka_run_group_tests(gpu, NULL, NULL);
             continue;
         }
-        count++;
+        const bool optional = is("mumps");
+        count += !optional;
         const bool found = have_module(library) || is_built(library + strlen("direct:"));
-        there += found;
+        there += found && !optional;
+        of_indefinite = found && optional ? "MUMPS" : of_indefinite;
         if (!found)
             failed += cmocka_run_group_tests(without, NULL, NULL);
         else if (is("cholmod"))
             failed += cmocka_run_group_tests(cholmod, NULL, NULL);
+        else if (is("mumps"))
+            failed += cmocka_run_group_tests(mumps, NULL, NULL);
         else
             failed += cmocka_run_group_tests(general, NULL, NULL);
         if (found && is("klu"))

@@ -1,0 +1,244 @@
+/* The direct solver MUMPS: A = L D L' of a real symmetric matrix, which need not be positive definite, with pivots of one
+ * or two rows, by the multifrontal method.
+ *
+ * P. R. Amestoy, I. S. Duff, J. Koster, J.-Y. L'Excellent, "A fully asynchronous multifrontal solver using distributed
+ * dynamic scheduling", SIAM J. Matrix Anal. Appl. 23, 2001. The sequential version, one call at a time: it has state of its
+ * own besides that of a problem. Its own refinement is off: the solver refines (krylov_direct.c).
+ *
+ * Memory: MUMPS allocates by Fortran. What it expects is taken from the limit before the factorisation, then what it has.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dmumps_c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "solvers/modules/blas_calls.h"
+
+enum { START = -1, END = -2, ANALYSE = 1, FACTORISE = 2, SOLVE = 3 };
+
+/* INFOG(1) */
+enum { SINGULAR = -10, STRUCTURALLY_SINGULAR = -6, WORKSPACE = -9, WORKSPACE_OF_INTEGERS = -8, NO_MEMORY = -13 };
+
+enum { MOST_ROWS = 2147483647, MOST_GROWTH = 6 };
+
+struct mumps {
+    struct direct_problem problem;
+    DMUMPS_STRUC_C id;
+    MUMPS_INT *row, *col;
+    double *val;
+    int64_t taken; /* bytes of the limit */
+    bool started;
+};
+
+/* One call of MUMPS in the process. */
+static pthread_mutex_t one_call = PTHREAD_MUTEX_INITIALIZER;
+
+static MUMPS_INT *icntl(struct mumps *m, int number)
+{
+    return &m->id.icntl[number - 1];
+}
+
+static MUMPS_INT infog(const struct mumps *m, int number)
+{
+    return m->id.infog[number - 1];
+}
+
+/* Large numbers are stored as negative millions. */
+static double count_of(MUMPS_INT number)
+{
+    return number < 0 ? -1e6 * number : number;
+}
+
+static MUMPS_INT call(struct mumps *m, MUMPS_INT job)
+{
+    struct direct_shared *const shared = m->problem.shared;
+    pthread_mutex_lock(&shared->lock);
+    blas_on_one_thread(shared);
+    pthread_mutex_unlock(&shared->lock);
+    pthread_mutex_lock(&one_call);
+    m->id.job = job;
+    dmumps_c(&m->id);
+    pthread_mutex_unlock(&one_call);
+    pthread_mutex_lock(&shared->lock);
+    blas_on_all_threads(shared);
+    pthread_mutex_unlock(&shared->lock);
+    return infog(m, 1);
+}
+
+/* Sets the bytes of the limit that the problem has. */
+static bool take(struct mumps *m, int64_t bytes)
+{
+    if (!m->problem.take(m->problem.user, bytes - m->taken))
+        return false;
+    m->taken = bytes;
+    return true;
+}
+
+static void close_mumps(void *state)
+{
+    struct mumps *const m = state;
+    if (m == NULL)
+        return;
+    if (m->started)
+        call(m, END);
+    take(m, 0);
+    free(m->row);
+    free(m->col);
+    free(m->val);
+    free(m);
+}
+
+static spmv_status failed(const struct mumps *m, const char *what, char *why)
+{
+    switch (infog(m, 1)) {
+    case SINGULAR:
+    case STRUCTURALLY_SINGULAR:
+        snprintf(why, DIRECT_WHY, "the matrix is singular: its rank is about %lld of %lld", (long long)infog(m, 2),
+                 (long long)m->problem.n);
+        return SPMV_ERROR_SINGULAR;
+    case NO_MEMORY:
+        snprintf(why, DIRECT_WHY, "out of memory in %s: %.0f bytes needed", what, 8 * count_of(infog(m, 2)));
+        return SPMV_ERROR_MEMORY;
+    default:
+        snprintf(why, DIRECT_WHY, "%s failed with MUMPS's status %d (%d)", what, (int)infog(m, 1), (int)infog(m, 2));
+        return SPMV_ERROR_UNSUPPORTED;
+    }
+}
+
+/* The entries on and below the diagonal. values: NULL: their places only. Returns their number. */
+static int64_t take_triangle(struct mumps *m, const double *values)
+{
+    const struct direct_problem *const p = &m->problem;
+    int64_t count = 0;
+    for (int64_t j = 0; j < p->n; j++)
+        for (int64_t k = p->col_ptr[j]; k < p->col_ptr[j + 1]; k++)
+            if (p->row[k] >= j) {
+                if (m->row != NULL) {
+                    m->row[count] = (MUMPS_INT)(p->row[k] + 1);
+                    m->col[count] = (MUMPS_INT)(j + 1);
+                    m->val[count] = values[k];
+                }
+                count++;
+            }
+    return count;
+}
+
+static spmv_status analyse(struct mumps *m, char *why)
+{
+    const struct direct_problem *const p = &m->problem;
+    const int64_t entries = take_triangle(m, NULL), room = entries > 0 ? entries : 1;
+    m->row = malloc((size_t)room * sizeof *m->row);
+    m->col = malloc((size_t)room * sizeof *m->col);
+    m->val = malloc((size_t)room * sizeof *m->val);
+    if (m->row == NULL || m->col == NULL || m->val == NULL) {
+        snprintf(why, DIRECT_WHY, "out of memory: %lld bytes needed", (long long)(room * 16));
+        return SPMV_ERROR_MEMORY;
+    }
+    take_triangle(m, p->val);
+    m->id.par = 1;
+    m->id.sym = 2;
+    m->id.comm_fortran = -987654; /* the sequential version has no other */
+    if (call(m, START) < 0)
+        return failed(m, "the start", why);
+    m->started = true;
+    for (int i = 1; i <= 4; i++) /* no output */
+        *icntl(m, i) = i < 4 ? -1 : 0;
+    *icntl(m, 16) = 1; /* thread */
+    m->id.n = (MUMPS_INT)p->n;
+    m->id.nnz = entries;
+    m->id.irn = m->row;
+    m->id.jcn = m->col;
+    m->id.a = m->val;
+    return call(m, ANALYSE) < 0 ? failed(m, "the analysis", why) : SPMV_OK;
+}
+
+static const char *ordering_of(const struct mumps *m)
+{
+    static const char *const names[] = {"AMD", "given", "AMF", "Scotch", "PORD", "METIS", "QAMD"};
+    const MUMPS_INT used = infog(m, 7);
+    return used >= 0 && used < (MUMPS_INT)(sizeof names / sizeof *names) ? names[used] : "its own";
+}
+
+static spmv_status open_mumps(const struct direct_problem *problem, void **state, struct direct_figures *figures,
+                              char *why)
+{
+    *state = NULL;
+    if (problem->complex || !problem->symmetric || problem->n > MOST_ROWS) {
+        snprintf(why, DIRECT_WHY, "MUMPS takes a real symmetric matrix");
+        return SPMV_ERROR_UNSUPPORTED;
+    }
+    struct mumps *const m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        snprintf(why, DIRECT_WHY, "out of memory: %zu bytes needed", sizeof *m);
+        return SPMV_ERROR_MEMORY;
+    }
+    m->problem = *problem;
+    const spmv_status st = analyse(m, why);
+    if (st != SPMV_OK) {
+        close_mumps(m);
+        return st;
+    }
+    const double operations = m->id.rinfog[0], nonzeros = count_of(infog(m, 20));
+    *figures = (struct direct_figures){.ordering = ordering_of(m),
+                                       .expected = (int64_t)nonzeros,
+                                       .entry_bytes = 8,
+                                       .operations = operations,
+                                       .nanoseconds = dense_time(operations, nonzeros),
+                                       .bytes = m->taken};
+    *state = m;
+    return SPMV_OK;
+}
+
+static spmv_status factor_mumps(void *state, const double *val, struct direct_figures *figures, char *why)
+{
+    struct mumps *const m = state;
+    enum { MEGABYTE = 1000000 };
+    const MUMPS_INT relaxed = *icntl(m, 14);
+    MUMPS_INT status = 0;
+    take_triangle(m, val);
+    /* pivots that wait need more than the analysis expects */
+    for (int growth = 1; growth <= MOST_GROWTH; growth++) {
+        const int64_t bytes = (int64_t)infog(m, 16) * MEGABYTE * growth;
+        if (!take(m, bytes)) {
+            snprintf(why, DIRECT_WHY, "out of memory in the factorisation: %lld bytes expected", (long long)bytes);
+            *icntl(m, 14) = relaxed;
+            return SPMV_ERROR_MEMORY;
+        }
+        status = call(m, FACTORISE);
+        if (status != WORKSPACE && status != WORKSPACE_OF_INTEGERS)
+            break;
+        *icntl(m, 14) = relaxed + 100 * growth;
+    }
+    *icntl(m, 14) = relaxed;
+    if (status < 0) {
+        take(m, 0);
+        return failed(m, "the factorisation", why);
+    }
+    take(m, (int64_t)infog(m, 18) * MEGABYTE);
+    figures->nonzeros = (int64_t)count_of(infog(m, 29));
+    figures->bytes = m->taken;
+    figures->rcond = -1;
+    figures->negative = infog(m, 12);
+    return SPMV_OK;
+}
+
+static spmv_status solve_mumps(void *state, double *x, char *why)
+{
+    struct mumps *const m = state;
+    m->id.rhs = x;
+    m->id.nrhs = 1;
+    m->id.lrhs = (MUMPS_INT)m->problem.n;
+    const MUMPS_INT status = call(m, SOLVE);
+    m->id.rhs = NULL;
+    return status < 0 ? failed(m, "the solution", why) : SPMV_OK;
+}
+
+const struct direct_module *spmv_direct_module(void)
+{
+    static const struct direct_module module = {DIRECT_MODULE_ABI, "MUMPS " MUMPS_VERSION,
+                                                open_mumps,        factor_mumps,
+                                                solve_mumps,       solve_mumps, /* A is symmetric */
+                                                close_mumps};
+    return &module;
+}
