@@ -608,6 +608,7 @@ struct attempt {
     struct chain *c;
     struct runner *first, *rival;
     spmv_status status;               /* of making the rival */
+    bool direct;                      /* factors of A take much less than what is left: minres is stopped for them */
     struct judge later;               /* its limits, if a sample does not tell of a better one */
     char words[PRECOND_SENTENCE / 2]; /* what the sample tells */
 };
@@ -617,7 +618,8 @@ static bool makes_rival(struct judge *judge)
     struct attempt *const a = judge->race;
     a->first->left = judge->left * a->first->cost.step;
     a->first->spent = (double)judge->least * a->first->cost.step;
-    if (takes_direct(a->c, a->first, fmin(a->first->left, precond_cost_of_all(&a->rival->cost))))
+    a->direct = takes_direct(a->c, a->first, fmin(a->first->left, precond_cost_of_all(&a->rival->cost)));
+    if (a->direct)
         return true;
     a->status = make_rival(a->c->s, a->first, a->rival);
     if (a->status == SPMV_OK || a->status == SPMV_CANCELLED)
@@ -646,7 +648,9 @@ static bool samples_rival(struct judge *judge)
         return a->status == SPMV_CANCELLED;
     first->left = precond_cost_of_all(&list[0].cost); /* residuals often fall at first, and then stay level */
     best = best_of(list, count);
-    if (takes_direct(a->c, first, best != NULL ? fmin(first->left, precond_cost_of_all(&best->cost)) : first->left))
+    a->direct =
+        takes_direct(a->c, first, best != NULL ? fmin(first->left, precond_cost_of_all(&best->cost)) : first->left);
+    if (a->direct)
         return true;
     while ((best = best_of(list, count)) != NULL && precond_cost_of_all(&best->cost) * SAMPLE_LEAD <= first->left) {
         m->sampled[0] = list[0];
@@ -798,7 +802,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     }
     if (!stopped)
         return has_failed(c, first, st) ? hand_over(c, first, rival, st) : st;
-    if (takes_direct(c, first, fmin(first->left, precond_cost_of_all(&rival->cost)))) {
+    if (attempt.direct || takes_direct(c, first, fmin(first->left, precond_cost_of_all(&rival->cost)))) {
         st = go_direct(c, first, rival);
         if (st != SPMV_ERROR_LIMIT)
             return st;
