@@ -2,8 +2,8 @@
 # spmv_cuda_sources(FILE...): adds files of the backend cuda. The tests build them for the host too
 # (tests/emulated_gpu), from the list in the global property SPMV_CUDA_SOURCES.
 # spmv_cuda_units(): call it after all of them. Without a GPU (SPMV_QUICK_NVCC) nvcc takes longer to
-# read its own headers than for a small file, so small ones are compiled together: files of a unit
-# share no name. The units are in the global property SPMV_CUDA_UNITS.
+# read its own headers than for most files, so several are compiled together: files of a unit share
+# no name, so they are from different folders. The units are in the global property SPMV_CUDA_UNITS.
 # spmv_no_cuda_source(FILE): adds what stands for them in a build without CUDA, to the global
 # property SPMV_NO_CUDA_SOURCE.
 #
@@ -24,7 +24,15 @@ function(spmv_cuda_units)
     set(unit_2 scan segscan segreduce flags compact expand map_reduce)
     set(unit_3 scan_ladder map map_scan runtime csr_check transpose matrix_rows)
     set(unit_4 spmv epilogue group group_rows group_levels krylov_symmetry)
-    foreach(unit unit_1 unit_2 unit_3 unit_4)
+    set(unit_5 spmv_4_tiles backward_error octets precond krylov_ranks)
+    set(unit_6 groups columns batch exchange precond_triangles)
+    set(unit_7 cg_4_persistent amg_blocks padded wide eigen_passes spgemm_expand)
+    set(unit_8 segscan_ladder krylov_passes cg_3_graph long spmv_3_fused amg_product by_columns)
+    set(unit_9 amg blocked spgemm krylov_least_squares cg_3_graph_columns krylov_queue)
+    set(unit_10 slices spmv_4_tiles_hubs krylov_columns)
+    set(unit_11 krylov_persistent panels amg_roots)
+    foreach(number RANGE 1 11)
+      set(unit unit_${number})
       list(JOIN ${unit} "|" names)
       set(together ${alone})
       list(FILTER together INCLUDE REGEX "/(${names})(_cuda)?[.]cu$")

@@ -72,12 +72,18 @@ static const struct system_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases, MOST_HISTORY = 20000 };
 
+/* The numbers of ranks: of seven, two have no rows. The first one only on ref, which differs from omp in its
+ * products alone, and on an emulated GPU, which is slow. */
+static const int rank_counts[] = {3, 2, 7};
+
+static int counts(void)
+{
 #ifdef HOST_CUDA
-static const int rank_counts[] = {3};
+    return 1;
 #else
-static const int rank_counts[] = {2, 3, 7};
+    return support_backend == SPMV_BACKEND_REF ? 1 : (int)(sizeof rank_counts / sizeof *rank_counts);
 #endif
-enum { COUNTS = sizeof rank_counts / sizeof *rank_counts };
+}
 
 struct outcome {
     char *x;
@@ -390,7 +396,7 @@ static void same_bits_for_any_ranks(void **state)
             fail_msg("case %d, %s: %s", k, c->spec, message);
         check_solution(c, &s.a, &one);
         check_residual(c, &s, &one);
-        for (int n = 0; n < COUNTS; n++) {
+        for (int n = 0; n < counts(); n++) {
             struct outcome several;
             open_outcome(&several, &s.a);
             run.outcome = &several;
@@ -530,7 +536,7 @@ static void wrong_rows_are_corrected(void **state)
             fail_msg("case %zu, %s: %s", k, c->spec, message);
         check_solution(c, &s.a, &one);
         assert_true(one.result.true_residual <= one.result.tolerance && one.result.backward_error <= 1e-4);
-        for (int n = COUNTS - 1; n < COUNTS; n++) { /* the other numbers: same_bits_for_any_ranks */
+        for (int n = counts() - 1; n < counts(); n++) { /* the other numbers: same_bits_for_any_ranks */
             struct outcome several;
             open_outcome(&several, &s.a);
             run.outcome = &several;
@@ -587,7 +593,7 @@ static void null_vectors_are_split_off(void **state)
         for (int64_t i = 0; i < numbers; i++)
             real_set(type_part(c->type), s.b, i, real_at(type_part(c->type), s.b, i) + parts[k].along * largest);
         open_outcome(&one, &s.a);
-        for (int n = -1; n < COUNTS; n++) {
+        for (int n = -1; n < counts(); n++) {
             struct outcome several;
             char message[512] = "";
             open_outcome(&several, &s.a);
@@ -1116,11 +1122,15 @@ static void new_values_have_the_bits_of_new_solvers(void **state)
         struct system_case before = *c;
         struct system to, from;
         char message[512] = "";
+#ifdef HOST_CUDA /* slow: amg (which makes chebyshev too), minres, complex numbers, and gmres */
+        if (k == 1 || k == 3 || k == 4)
+            continue;
+#endif
         before.turn = renewals[k].from;
         open_system(c, &to);
         open_system(&before, &from);
-        for (int n = COUNTS - 1; n < COUNTS; n++) {
-            const int ranks = rank_counts[n]; /* of seven, two have no rows */
+        for (int n = counts() - 1; n < counts(); n++) {
+            const int ranks = rank_counts[n];
             struct renewal r = {.run = {.of = c, .a = &to.a, .b = to.b, .stop_at = -1}, .first = &from.a};
             if (run_ranks(ranks, renewing_rank, &r, message, sizeof message) != SPMV_OK)
                 fail_msg("new values, case %zu, %d ranks: %s", k, ranks, message);

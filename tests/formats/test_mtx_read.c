@@ -781,15 +781,15 @@ static void shapes_of_buckets(void **state)
 {
     (void)state;
     skip_if_plain();
-    enum { N = 300000 };
+    enum { N = 120000 };
     static const struct {
         int64_t rows, cols;
         int one_row_in; /* number of entries in row 0; 0: not more than in other rows */
         bool mirrored;
-    } shapes[] = {
-        {1, 2000000, 0, false}, {3, 70000, 0, false},      {100000, 1, 0, false},        {5000, 5000, 0, false},
-        {5000, 5000, 2, false}, {1000000, 40, 0, false},   {20000, 20000, 0, true},      {40, 40, 0, true},
-        {3, 3, 0, true},        {4000000, 9000, 3, false}, {4000000, 2000000, 0, false}, {1, 2147483647, 0, false}};
+    } shapes[] = {{1, 800000, 0, false},    {3, 70000, 0, false},       {100000, 1, 0, false},
+                  {5000, 5000, 0, false},   {5000, 5000, 2, false},     {400000, 40, 0, false},
+                  {20000, 20000, 0, true},  {40, 40, 0, true},          {3, 3, 0, true},
+                  {700000, 9000, 3, false}, {700000, 400000, 0, false}, {1, 2147483647, 0, false}};
     int64_t *const row = malloc(2 * N * sizeof *row);
     int32_t *const col = malloc(2 * N * sizeof *col);
     double *const val = malloc(2 * N * sizeof *val);
@@ -843,7 +843,7 @@ static void order_and_where_it_ends(void **state)
 {
     (void)state;
     skip_if_plain();
-    enum { N = 300000, COLS = 70000 };
+    enum { N = 120000, COLS = 70000 };
     static const struct {
         int at; /* position of an entry that precedes its predecessor; 0: none */
         bool twice;

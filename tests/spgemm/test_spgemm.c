@@ -434,10 +434,12 @@ static void near_band(void **state)
         const spmv_csr va = view_of(a), vo = view_of(one);
         check_pair(ctx, ref, &va, &va, a->val, a->val);
         check_pair(ctx, ref, &va, &vo, a->val, one->val);
-        spmv_csr wide = vo; /* with more columns than products */
-        wide.cols = 100000;
-        check_pair(ctx, ref, &va, &wide, a->val, one->val);
-        check_pair(ctx, ref, &vo, &va, one->val, a->val);
+        if (t == 0 || !support_host_plays(ctx)) { /* an emulated GPU is slow */
+            spmv_csr wide = vo;                   /* with more columns than products */
+            wide.cols = 100000;
+            check_pair(ctx, ref, &va, &wide, a->val, one->val);
+            check_pair(ctx, ref, &vo, &va, one->val, a->val);
+        }
         spmv_matrix_destroy(a);
         spmv_matrix_destroy(one);
     }
