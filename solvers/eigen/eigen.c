@@ -332,27 +332,103 @@ static spmv_status prepare(struct eigen_problem *p)
 
 /* ------------------------------------------------------------- residuals and bounds */
 
+/* Solves with M. */
+struct by_mass {
+    spmv_solver *solver;
+    void *b, *x; /* in the context's memory; a complex vector as pairs */
+    double rtol;
+};
+
+static spmv_status open_by_mass(struct eigen_problem *p, struct by_mass *m)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t bytes = p->n * p->parts * real_bytes(type_part(p->type));
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    o.solver = "cg";
+    o.precond = "jacobi";
+    o.type = p->type;
+    o.rtol = m->rtol = type_part(p->type) == SPMV_F32 ? 1e-3 : 1e-6;
+    o.zero_start = 1;
+    o.symmetry_check = SPMV_SYMMETRY_TRUST;
+    TRY(spmv_solver_create(p->ctx, &p->mass.a, &o, &m->solver));
+    TRY(context_alloc(p->ctx, bytes, &m->b));
+    TRY(context_alloc(p->ctx, bytes, &m->x));
+done:
+    return st;
+}
+
+static void close_by_mass(struct eigen_problem *p, struct by_mass *m)
+{
+    spmv_solver_destroy(m->solver);
+    context_free_all(p->ctx, m->b, m->x);
+}
+
+/* x = M^-1 b */
+static spmv_status solve_by_mass(struct eigen_problem *p, const struct by_mass *m)
+{
+    const spmv_status st = spmv_solver_solve(m->solver, m->b, m->x, NULL, 0);
+    return st != SPMV_ERROR_NOT_POSITIVE
+               ? st
+               : context_fail(p->ctx, st,
+                              "%s: the mass matrix is not positive definite: conjugate gradients with it found x'M x "
+                              "<= 0",
+                              p->call);
+}
+
+/* p->mass_growth, by a few steps of the power method with M^-1 D from a random vector, D the diagonal of M:
+ * v = M^-1 D v, with norms sqrt(v'D v). They give a lower bound, which the constant in `rounding` covers. */
+static spmv_status find_mass_growth(struct eigen_problem *p, const struct by_mass *m)
+{
+    enum { STEPS = 5 };
+    spmv_status st = SPMV_OK;
+    const spmv_type part = type_part(p->type);
+    const int64_t count = p->n * p->parts, size = real_bytes(part);
+    char *v = NULL, *weight = NULL;
+    double before = 0;
+    TRY(host_alloc(p->ctx, max_i64(1, count) * size, "a vector", (void **)&v));
+    TRY(host_alloc(p->ctx, max_i64(1, p->n) * size, "a vector", (void **)&weight));
+    TRY(spmv_download(p->ctx, p->weight, weight, p->n * size));
+    for (int64_t k = 0; k < count; k++)
+        real_set(part, v, k, eigen_random(9, k) * sqrt(real_at(part, weight, k / p->parts)));
+    for (int step = 0; step <= STEPS; step++) {
+        double square = 0;
+        for (int64_t k = 0; k < count; k++)
+            square += real_at(part, v, k) * real_at(part, v, k) / real_at(part, weight, k / p->parts);
+        const double norm = sqrt(square);
+        if (step > 0)
+            p->mass_growth = fmax(p->mass_growth, norm / before);
+        if (step == STEPS || !(norm > 0 && isfinite(norm)))
+            break;
+        before = 1;
+        for (int64_t k = 0; k < count; k++)
+            real_set(part, v, k, real_at(part, v, k) / norm / real_at(part, weight, k / p->parts));
+        TRY(spmv_upload(p->ctx, v, m->b, count * size));
+        TRY(solve_by_mass(p, m));
+        TRY(spmv_download(p->ctx, m->x, v, count * size));
+    }
+done:
+    host_free_all(v, weight);
+    if (spmv_status_class(st) != 7)
+        return st;
+    p->ctx->error[0] = '\0';
+    p->mass_growth = 1 / p->unit; /* so ill-conditioned that no digit is known */
+    return SPMV_OK;
+}
+
 /* ||r||^2 in the norm of M^-1, by a solve with M for each residual. */
 static spmv_status squares_by_mass(struct eigen_problem *p, const struct eigen_vectors *v,
                                    const struct block_residuals *r)
 {
     spmv_status st = SPMV_OK;
-    const int64_t count = p->n * p->parts, bytes = count * real_bytes(type_part(p->type));
-    spmv_solver_options o;
-    spmv_solver *solver = NULL;
-    void *b = NULL, *x = NULL, *cell = NULL;
+    const int64_t count = p->n * p->parts;
+    struct by_mass m = {.solver = NULL};
+    void *cell = NULL;
     union real sum;
-    spmv_solver_options_init(&o, sizeof o);
-    o.solver = "cg";
-    o.precond = "jacobi";
-    o.type = p->type;
-    o.rtol = type_part(p->type) == SPMV_F32 ? 1e-3 : 1e-6;
-    o.zero_start = 1;
-    o.symmetry_check = SPMV_SYMMETRY_TRUST;
-    TRY(spmv_solver_create(p->ctx, &p->mass.a, &o, &solver));
-    TRY(context_alloc(p->ctx, bytes, &b));
-    TRY(context_alloc(p->ctx, bytes, &x));
+    TRY(open_by_mass(p, &m));
     TRY(context_alloc(p->ctx, (int64_t)sizeof sum, &cell));
+    if (p->mass_growth == 0)
+        TRY(find_mass_growth(p, &m));
     for (int j = 0; j < p->pairs; j++) {
         struct block_residuals one = *r;
         const double norm = p->residuals[j];
@@ -362,21 +438,17 @@ static spmv_status squares_by_mass(struct eigen_problem *p, const struct eigen_v
         one.count = 1;
         /* divided by its norm, so that no square leaves the range; a complex vector as pairs */
         const double size = precond_power_of_two(norm);
-        TRY(block_send(v, &one, &size, type_part(p->type), b, 1));
-        st = spmv_solver_solve(solver, b, x, NULL, 0);
-        if (st == SPMV_ERROR_NOT_POSITIVE)
-            st = context_fail(p->ctx, st,
-                              "%s: the mass matrix is not positive definite: conjugate gradients with it "
-                              "found x'M x <= 0",
-                              p->call);
-        TRY(st);
-        TRY(spmv_dot(p->ctx, type_part(p->type), b, x, cell, count));
+        TRY(block_send(v, &one, &size, type_part(p->type), m.b, 1));
+        TRY(solve_by_mass(p, &m));
+        TRY(spmv_dot(p->ctx, type_part(p->type), m.b, m.x, cell, count));
         TRY(spmv_download(p->ctx, cell, &sum, (int64_t)sizeof sum));
-        p->residuals[j] = size * sqrt(fmax(0, real_at(type_part(p->type), &sum, 0)));
+        /* b'x of conjugate gradients is too small by the square of its residual in the norm of M^-1 */
+        const double lost = m.rtol * m.rtol * p->mass_growth * p->mass.norm;
+        p->residuals[j] = size * sqrt(fmax(0, real_at(type_part(p->type), &sum, 0)) * (1 + lost));
     }
 done:
-    spmv_solver_destroy(solver);
-    context_free_all(p->ctx, b, x, cell);
+    close_by_mass(p, &m);
+    context_free(p->ctx, cell);
     return st;
 }
 
@@ -421,10 +493,13 @@ done:
     return st;
 }
 
-/* Rounding of a value and of a residual. */
-static double rounding(const struct eigen_problem *p)
+/* Rounding of a value and of a residual. With a mass matrix and N = D^-1/2 M D^-1/2, D its diagonal, p->mass_growth is
+ * ||N^-1||. A residual r = A x - value M x has rounding errors of u |A| |x| + u |value| |M| |x|, whose norm in M^-1 is at
+ * most ||N^-1|| times that of D^-1/2 |A| D^-1/2 and D^-1/2 |M| D^-1/2, as x'M x = 1. */
+static double rounding(const struct eigen_problem *p, double value)
 {
-    return 8 * sqrt((double)p->n) * p->unit * p->a.norm;
+    const double sizes = p->has_mass ? p->mass_growth * (p->a.norm + p->mass.norm * fabs(value)) : p->a.norm;
+    return 8 * sqrt((double)p->n) * p->unit * sizes;
 }
 
 /* The bound of Kato and Temple for the values first to last together: the sum of their squared residuals over the distance
@@ -438,7 +513,7 @@ static double bound_together(const struct eigen_problem *p, const int *order, in
     for (int i = first - 1; i <= last + 1; i += last + 2 - first)
         if (i >= 0 && i < p->pairs) {
             const double other = p->values[order[i]];
-            gap = fmin(gap, (i < first ? low - other : other - high) - p->residuals[order[i]] - rounding(p));
+            gap = fmin(gap, (i < first ? low - other : other - high) - p->residuals[order[i]] - rounding(p, other));
         }
     if (p->singular_values) /* -sigma and 0 are eigenvalues of (0 A; A' 0) */
         gap = fmin(gap, low);
@@ -446,7 +521,7 @@ static double bound_together(const struct eigen_problem *p, const int *order, in
         if (isnan(p->next))
             return INFINITY;
         const double distance = p->next > high ? p->next - high : p->next < low ? low - p->next : 0;
-        gap = fmin(gap, distance - p->next_residual - rounding(p));
+        gap = fmin(gap, distance - p->next_residual - rounding(p, p->next));
     }
     return gap > 0 ? squares / gap : INFINITY;
 }
@@ -487,9 +562,9 @@ static void give_results(const struct eigen_problem *p, spmv_eigen_result *resul
         full.value = p->values[j];
         full.residual = p->residuals[j];
         full.tolerance = eigen_tolerance(p, full.value);
-        full.error_bound = full.residual + rounding(p);
+        full.error_bound = full.residual + rounding(p, full.value);
         full.separated_bound =
-            all ? fmin(full.error_bound, separated_bound(p, order, i) + rounding(p)) : full.error_bound;
+            all ? fmin(full.error_bound, separated_bound(p, order, i) + rounding(p, full.value)) : full.error_bound;
         full.status = full.residual <= full.tolerance ? SPMV_OK
                       : p->status != SPMV_OK          ? p->status
                                                       : SPMV_ERROR_STAGNATION;
@@ -559,7 +634,7 @@ static spmv_status take(struct eigen_problem *p, const spmv_csr *a)
     if (o->mass != NULL) {
         p->has_mass = true;
         TRY(take_diagonal(p, o->mass, &weight));
-        TRY(eigen_matrix_take(p, o->mass, SPMV_OPERATION_N, NULL, &p->mass));
+        TRY(eigen_matrix_take(p, o->mass, SPMV_OPERATION_N, weight, &p->mass));
         TRY(check_symmetry(p, &p->mass, true));
     }
     TRY(eigen_matrix_take(p, a, SPMV_OPERATION_N, weight, &p->a));
@@ -682,7 +757,7 @@ static spmv_status finish_singular(struct eigen_problem *p, struct eigen_block o
     p->a.norm = sqrt(p->values[0]);
     for (int j = 0; j < k; j++) {
         const double length = sqrt(p->values[j]);
-        const bool lost = length <= rounding(p); /* sigma is 0, and has no other vector */
+        const bool lost = length <= rounding(p, 0); /* sigma is 0, and has no other vector */
         p->values[j] = lost ? 0 : length;
         scale[((int64_t)j * k + j) * p->parts] = lost ? 0 : 1 / length;
     }

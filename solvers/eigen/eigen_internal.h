@@ -25,7 +25,7 @@ struct eigen_matrix {
     spmv_csr a; /* in the context's memory; a.row_ptr NULL: the identity */
     struct csr_copies copies;
     spmv_operation operation;
-    double norm; /* the largest row sum of moduli */
+    double norm; /* the largest row sum of moduli; with a mass matrix divided by its diagonal */
     struct eigen_plan plans[EIGEN_PLANS];
     int count;
 };
@@ -53,6 +53,8 @@ struct eigen_problem {
     bool singular_values, wide;  /* wide: vectors are those of rows, u */
     double rtol;
     void *weight; /* 1 / the diagonal of M, one real number a row; NULL: no mass */
+    /* The norm of N^-1, where N is M scaled to a diagonal of ones; estimated with the first true residuals. 0 before */
+    double mass_growth;
 
     /* lobpcg. hands_over: A has a negative eigenvalue, and lanczos is to go on, since nothing was named */
     bool may_hand_over, hands_over;
