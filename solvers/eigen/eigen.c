@@ -255,9 +255,9 @@ static spmv_status make_shifted(struct eigen_problem *p, const spmv_csr *a, cons
         const spmv_csr one = csr_of(1, n, 1, one_ptr, &own, NULL, SPMV_F64, SPMV_MEMORY_HOST);
         add_row(a, i, 1, p->parts, sums, has, col, &count);
         if (mass != NULL)
-            add_row(mass, i, -p->options.shift, p->parts, sums, has, col, &count);
+            add_row(mass, i, -p->shift, p->parts, sums, has, col, &count);
         else
-            add_row(&one, 0, -p->options.shift, p->parts, sums, has, col, &count);
+            add_row(&one, 0, -p->shift, p->parts, sums, has, col, &count);
         qsort(col + first, (size_t)(count - first), sizeof *col, by_column);
         for (int64_t k = first; k < count; k++) {
             has[col[k]] = false;
@@ -274,14 +274,15 @@ done:
     return st;
 }
 
-/* The solver of lanczos: with A - shift M, or with M. */
-static spmv_status make_inverse(struct eigen_problem *p)
+spmv_status eigen_make_inverse(struct eigen_problem *p)
 {
     spmv_status st = SPMV_OK;
     struct csr_copies copies = {0}, mass_copies = {0};
     spmv_csr a, mass, shifted = {.rows = 0};
     spmv_solver_options o;
     const bool near = p->options.which == SPMV_EIGEN_NEAR;
+    spmv_solver_destroy(p->inverse);
+    p->inverse = NULL;
     spmv_solver_options_init(&o, sizeof o);
     o.type = p->type;
     o.zero_start = 1;
@@ -312,7 +313,7 @@ static spmv_status take_lanczos(struct eigen_problem *p)
     p->precond = NULL;
     snprintf(p->why_solver, sizeof p->why_solver, "the matrix is not positive definite");
     snprintf(p->why_precond, sizeof p->why_precond, "%s", "");
-    return p->has_mass ? make_inverse(p) : SPMV_OK;
+    return p->has_mass ? eigen_make_inverse(p) : SPMV_OK;
 }
 
 /* The preconditioner of lobpcg, the solver of lanczos. Under "auto", lanczos stands in where lobpcg has no preconditioner,
@@ -326,7 +327,7 @@ static spmv_status prepare(struct eigen_problem *p)
         return st != SPMV_ERROR_NOT_POSITIVE || !p->may_hand_over ? st : take_lanczos(p);
     }
     if (p->solver == &eigen_lanczos && (p->has_mass || p->options.which == SPMV_EIGEN_NEAR))
-        return make_inverse(p);
+        return eigen_make_inverse(p);
     return SPMV_OK;
 }
 
@@ -655,6 +656,7 @@ static spmv_status begin(struct eigen_problem *p, const spmv_csr *a, void *vecto
     p->unit = real_limits_of(type_part(p->type)).roundoff;
     p->rtol = o->rtol > 0 ? o->rtol : type_part(p->type) == SPMV_F32 ? 1e-4 : 1e-8;
     p->next = NAN;
+    p->shift = o->shift;
     if (o->max_iterations == 0)
         o->max_iterations = MOST_ITERATIONS;
     TRY(host_alloc(p->ctx, p->pairs * 8, "eigenvalues", (void **)&p->values));

@@ -61,8 +61,10 @@ struct eigen_problem {
     spmv_preconditioner *precond; /* NULL: none */
     spmv_preconditioner *made;    /* to be destroyed */
 
-    /* lanczos: solves with A - shift M, or with M */
+    /* lanczos: solves with A - shift M, or with M. shift: that of the options, moved where solves with it fail */
     spmv_solver *inverse;
+    double shift;
+    bool shift_failed;
 
     /* results: host memory */
     double *values;    /* pairs */
@@ -91,6 +93,9 @@ void eigen_matrix_drop(spmv_context *ctx, struct eigen_matrix *m);
 
 /* Sets p->precond. */
 spmv_status eigen_make_precond(struct eigen_problem *p);
+
+/* The solver of lanczos: p->inverse, in place of the one before. */
+spmv_status eigen_make_inverse(struct eigen_problem *p);
 
 /* w = T r of the columns of the residuals; sizes: powers of two near their norms. */
 struct eigen_preconditioning {
