@@ -468,6 +468,48 @@ done:
     return st;
 }
 
+/* p->sizes, with a mass matrix. */
+static spmv_status find_sizes(struct eigen_problem *p, const struct eigen_vectors *v)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type part = type_part(p->type);
+    const int64_t bytes = p->n * real_bytes(part);
+    struct block_residuals r = {.a = p->vectors};
+    void *host = NULL, *diagonal = NULL;
+    TRY(host_alloc(p->ctx, max_i64(1, bytes), "a diagonal", &host));
+    TRY(context_alloc(p->ctx, bytes, &diagonal));
+    TRY(spmv_download(p->ctx, p->weight, host, bytes));
+    for (int64_t i = 0; i < p->n; i++)
+        real_set(part, host, i, 1 / real_at(part, host, i));
+    TRY(spmv_upload(p->ctx, host, diagonal, bytes));
+    r.weight = diagonal;
+    TRY(block_squares(v, &r, p->sizes));
+    for (int j = 0; j < p->pairs; j++)
+        p->sizes[j] = sqrt(p->sizes[j]);
+done:
+    context_free(p->ctx, diagonal);
+    host_free(host);
+    return st;
+}
+
+/* p->shifts, with a mass matrix: the quotients of Rayleigh less the values. */
+static spmv_status find_shifts(struct eigen_problem *p, const struct eigen_vectors *v, struct eigen_block ax,
+                               struct eigen_block mx)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t k = p->pairs, size = k * k * p->parts;
+    double *sums = NULL;
+    TRY(host_alloc(p->ctx, 2 * size * 8, "sums", (void **)&sums));
+    TRY(block_gram(v, p->vectors, ax, &mx, sums, sums + size));
+    for (int64_t j = 0; j < k; j++) {
+        const int64_t at = (j * k + j) * p->parts;
+        p->shifts[j] = sums[at] / sums[size + at] - p->values[j];
+    }
+done:
+    host_free(sums);
+    return st;
+}
+
 /* Residuals of the vectors found. */
 static spmv_status finish(struct eigen_problem *p)
 {
@@ -478,7 +520,8 @@ static spmv_status finish(struct eigen_problem *p)
     ax.at = NULL;
     if (p->has_mass)
         mx.at = NULL;
-    TRY(eigen_vectors_open(p->ctx, p->type, p->n, p->pairs, p->pairs, &v));
+    const int64_t sums = p->has_mass ? 2 * (int64_t)p->pairs * p->pairs : p->pairs;
+    TRY(eigen_vectors_open(p->ctx, p->type, p->n, p->pairs, sums, &v));
     TRY(context_alloc(p->ctx, bytes, &ax.at));
     if (p->has_mass) {
         TRY(context_alloc(p->ctx, bytes, &mx.at));
@@ -486,6 +529,10 @@ static spmv_status finish(struct eigen_problem *p)
     }
     TRY(eigen_multiply(p, &p->a, p->vectors, ax));
     TRY(eigen_true_residuals(p, &v, ax, mx));
+    if (p->has_mass) {
+        TRY(find_sizes(p, &v));
+        TRY(find_shifts(p, &v, ax, mx));
+    }
 done:
     context_free(p->ctx, ax.at);
     if (p->has_mass)
@@ -494,13 +541,20 @@ done:
     return st;
 }
 
-/* Rounding of a value and of a residual. With a mass matrix and N = D^-1/2 M D^-1/2, D its diagonal, p->mass_growth is
- * ||N^-1||. A residual r = A x - value M x has rounding errors of u |A| |x| + u |value| |M| |x|, whose norm in M^-1 is at
- * most ||N^-1|| times that of D^-1/2 |A| D^-1/2 and D^-1/2 |M| D^-1/2, as x'M x = 1. */
-static double rounding(const struct eigen_problem *p, double value)
+/* Rounding of the residual of pair j, and of its value (with_vector: x'r). Residuals r = A x - value M x have rounding errors
+ * e of u |A| |x| + u |value| |M| |x|. With D the diagonal of M, the norm of D^-1/2 e is at most that of D^-1/2 |A| D^-1/2
+ * (and M) times that of D^1/2 x, p->sizes[j]. That of M^-1/2 e is at most sqrt(p->mass_growth) times as large, and x'e at
+ * most p->sizes[j] times. */
+static double rounding_of(const struct eigen_problem *p, double value, double size, bool with_vector)
 {
-    const double sizes = p->has_mass ? p->mass_growth * (p->a.norm + p->mass.norm * fabs(value)) : p->a.norm;
-    return 8 * sqrt((double)p->n) * p->unit * sizes;
+    const double sums = p->has_mass ? p->a.norm + p->mass.norm * fabs(value) : p->a.norm;
+    const double grows = !p->has_mass ? 1 : with_vector ? size * size : size * sqrt(p->mass_growth);
+    return 8 * sqrt((double)p->n) * p->unit * sums * grows;
+}
+
+static double rounding(const struct eigen_problem *p, int j)
+{
+    return rounding_of(p, p->values[j], p->sizes[j], false);
 }
 
 /* The bound of Kato and Temple for the values first to last together: the sum of their squared residuals over the distance
@@ -509,12 +563,14 @@ static double bound_together(const struct eigen_problem *p, const int *order, in
 {
     double squares = 0, gap = INFINITY;
     const double low = p->values[order[first]], high = p->values[order[last]];
-    for (int i = first; i <= last; i++)
-        squares += p->residuals[order[i]] * p->residuals[order[i]];
+    for (int i = first; i <= last; i++) {
+        const double residual = p->residuals[order[i]] + (p->has_mass ? rounding(p, order[i]) : 0);
+        squares += residual * residual;
+    }
     for (int i = first - 1; i <= last + 1; i += last + 2 - first)
         if (i >= 0 && i < p->pairs) {
             const double other = p->values[order[i]];
-            gap = fmin(gap, (i < first ? low - other : other - high) - p->residuals[order[i]] - rounding(p, other));
+            gap = fmin(gap, (i < first ? low - other : other - high) - p->residuals[order[i]] - rounding(p, order[i]));
         }
     if (p->singular_values) /* -sigma and 0 are eigenvalues of (0 A; A' 0) */
         gap = fmin(gap, low);
@@ -522,7 +578,7 @@ static double bound_together(const struct eigen_problem *p, const int *order, in
         if (isnan(p->next))
             return INFINITY;
         const double distance = p->next > high ? p->next - high : p->next < low ? low - p->next : 0;
-        gap = fmin(gap, distance - p->next_residual - rounding(p, p->next));
+        gap = fmin(gap, distance - p->next_residual - rounding_of(p, p->next, p->sizes[order[last]], false));
     }
     return gap > 0 ? squares / gap : INFINITY;
 }
@@ -563,9 +619,9 @@ static void give_results(const struct eigen_problem *p, spmv_eigen_result *resul
         full.value = p->values[j];
         full.residual = p->residuals[j];
         full.tolerance = eigen_tolerance(p, full.value);
-        full.error_bound = full.residual + rounding(p, full.value);
-        full.separated_bound =
-            all ? fmin(full.error_bound, separated_bound(p, order, i) + rounding(p, full.value)) : full.error_bound;
+        const double of_value = rounding_of(p, full.value, p->sizes[j], true) + fabs(p->shifts[j]);
+        full.error_bound = full.residual + rounding(p, j);
+        full.separated_bound = all ? fmin(full.error_bound, separated_bound(p, order, i) + of_value) : full.error_bound;
         full.status = full.residual <= full.tolerance ? SPMV_OK
                       : p->status != SPMV_OK          ? p->status
                                                       : SPMV_ERROR_STAGNATION;
@@ -612,7 +668,7 @@ static void release(struct eigen_problem *p)
     spmv_preconditioner_destroy(p->made);
     spmv_solver_destroy(p->inverse);
     context_free_all(p->ctx, p->weight, p->own_vectors);
-    host_free_all(p->values, p->residuals);
+    host_free_all(p->values, p->residuals, p->sizes, p->shifts);
 }
 
 /* Squares of the numbers of A must stay within the range of the type. */
@@ -661,7 +717,10 @@ static spmv_status begin(struct eigen_problem *p, const spmv_csr *a, void *vecto
         o->max_iterations = MOST_ITERATIONS;
     TRY(host_alloc(p->ctx, p->pairs * 8, "eigenvalues", (void **)&p->values));
     TRY(host_alloc(p->ctx, p->pairs * 8, "residuals", (void **)&p->residuals));
+    TRY(host_alloc(p->ctx, p->pairs * 8, "norms", (void **)&p->sizes));
+    TRY(host_zeros(p->ctx, p->pairs * 8, "quotients", (void **)&p->shifts));
     for (int j = 0; j < p->pairs; j++) {
+        p->sizes[j] = 1;
         p->values[j] = 0;
         p->residuals[j] = -1;
     }
@@ -759,7 +818,7 @@ static spmv_status finish_singular(struct eigen_problem *p, struct eigen_block o
     p->a.norm = sqrt(p->values[0]);
     for (int j = 0; j < k; j++) {
         const double length = sqrt(p->values[j]);
-        const bool lost = length <= rounding(p, 0); /* sigma is 0, and has no other vector */
+        const bool lost = length <= rounding(p, j); /* sigma is 0, and has no other vector */
         p->values[j] = lost ? 0 : length;
         scale[((int64_t)j * k + j) * p->parts] = lost ? 0 : 1 / length;
     }

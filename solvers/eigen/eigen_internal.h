@@ -69,6 +69,8 @@ struct eigen_problem {
     /* results: host memory */
     double *values;    /* pairs */
     double *residuals; /* pairs; of the iteration, then true ones */
+    double *sizes;     /* pairs: sqrt(x'D x), D the diagonal of M; 1 without mass */
+    double *shifts;    /* pairs: x'A x / x'M x less the value; 0 without mass */
     double next;       /* the nearest value beyond those wanted, or NaN */
     double next_residual;
     struct eigen_block vectors; /* pairs vectors, the caller's, or own_vectors */
