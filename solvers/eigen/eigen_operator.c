@@ -94,7 +94,7 @@ void eigen_matrix_drop(spmv_context *ctx, struct eigen_matrix *m)
     *m = (struct eigen_matrix){.count = 0};
 }
 
-/* The plan for these columns, or for as many of the first ones as one is there for; a new one if there is none. */
+/* The plan for these columns, or one that is there for at least half of them, the first ones; otherwise a new one. */
 static spmv_status plan_for(const struct eigen_problem *p, struct eigen_matrix *m, struct eigen_block from,
                             struct eigen_block to, struct eigen_plan *chosen)
 {
@@ -104,8 +104,8 @@ static spmv_status plan_for(const struct eigen_problem *p, struct eigen_matrix *
     chosen->columns = 0;
     for (int i = 0; i < m->count; i++) {
         const struct eigen_plan *const e = &m->plans[i];
-        if (e->columns <= from.columns && e->columns > chosen->columns && e->x_stride == from.stride &&
-            e->y_stride == to.stride)
+        if (e->columns <= from.columns && 2 * e->columns >= from.columns && e->columns > chosen->columns &&
+            e->x_stride == from.stride && e->y_stride == to.stride)
             *chosen = *e;
     }
     if (chosen->columns > 0)
