@@ -217,8 +217,8 @@ static struct solver_ranks functions_of(struct spmv_group_solver *g)
 /* The options that must be the same on all ranks. */
 static uint64_t numbers_of(const spmv_solver_options *o)
 {
-    const double numbers[] = {o->rtol,    o->atol,   (double)o->max_iterations, o->zero_start, o->symmetry_check,
-                              o->restart, o->vectors};
+    const double numbers[] = {o->rtol,    o->atol,    (double)o->max_iterations, o->zero_start, o->symmetry_check,
+                              o->restart, o->vectors, o->null_vectors,           o->null_block};
     const char *const texts[] = {o->solver, o->precond, o->rung};
     uint64_t mixed = group_mix(0, numbers, sizeof numbers);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -32,6 +32,7 @@
 #include "solvers/krylov/krylov_columns.h"
 #include "solvers/krylov/krylov_loop.h"
 #include "solvers/krylov/krylov_symmetry.h"
+#include "solvers/least_squares/least_squares_internal.h"
 #include "solvers/precond/precond_fsai.h"
 #include "solvers/precond/precond_loops.h"
 #include "spgemm/spgemm_expand.h"

@@ -26,8 +26,8 @@ void spmv_solver_options_init(spmv_solver_options *options, size_t size)
 
 /* ------------------------------------------------------------- checks */
 
-/* Those whose range does not depend on others. */
-static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o)
+/* Those whose range does not depend on others. no_rows: of a rank, whose null vectors may be NULL then. */
+static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o, bool no_rows)
 {
     const spmv_status st = krylov_check_options(ctx, "spmv_solver_create",
                                                 &(const struct krylov_options){.rtol = o->rtol,
@@ -42,12 +42,20 @@ static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o)
                                          {"recycle", o->recycle, 0, RECYCLE_MOST},
                                          {"estimate_error", o->estimate_error, 0, 1}, {"accuracy", o->accuracy, 0, 15},
                                          {"null_vectors", o->null_vectors, o->null_space != NULL,
-                                          o->null_space != NULL ? NULL_VECTORS_MOST : 0});
+                                          o->null_space != NULL || no_rows ? NULL_VECTORS_MOST : 0});
 }
 
 static bool has_null_space(const spmv_solver_options *o)
 {
-    return o->null_space != NULL || o->null_block > 0;
+    return o->null_vectors > 0 || o->null_block > 0;
+}
+
+static spmv_status check_null_space(spmv_context *ctx, const spmv_solver_options *o)
+{
+    return o->null_vectors == 0 || o->null_block == 0
+               ? SPMV_OK
+               : context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                              "spmv_solver_create: the options null_space and null_block are both given");
 }
 
 /* Checks the caller's plan before the first product with it, and takes its type and vectors. */
@@ -104,7 +112,7 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
     if (st == SPMV_OK)
         st = csr_check_square(ctx, "spmv_solver_create", a->rows, a->cols);
     if (st == SPMV_OK)
-        st = check_ranges(ctx, o);
+        st = check_ranges(ctx, o, false);
     if (st == SPMV_OK)
         st = check_plan(ctx, a, o);
     if (st != SPMV_OK)
@@ -128,9 +136,9 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_create: the solver direct needs a matrix that is not singular: with null "
                             "vectors take another one, or fix one unknown for each");
-    if (o->null_space != NULL && o->null_block > 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_solver_create: the options null_space and null_block are both given");
+    st = check_null_space(ctx, o);
+    if (st != SPMV_OK)
+        return st;
     const bool of_cg = o->inner != 0 || !choice_is_auto(o->rung); /* options */
     const struct krylov_solver *const sure = solver == NULL && of_cg ? &krylov_cg : solver;
     if (precond_is_unsymmetric(o->precond) && sure != NULL && (of_cg || sure->symmetric || sure->bilinear))
@@ -378,9 +386,8 @@ static spmv_status take_coordinates(spmv_solver *s)
 static void take_null_space(spmv_solver *s)
 {
     spmv_preconditioner_options *const p = &s->precond_options;
-    if (s->options.null_space == NULL || s->options.null_vectors > AMG_NULLS || s->options.own_precond != NULL ||
-        p->near_null != NULL || p->coordinates != NULL || type_is_complex(s->a.type) ||
-        type_is_complex(s->options.type))
+    if (s->options.null_vectors == 0 || s->options.null_vectors > AMG_NULLS || s->options.own_precond != NULL ||
+        p->near_nulls > 0 || p->dimensions > 0 || type_is_complex(s->a.type) || type_is_complex(s->options.type))
         return;
     p->near_null = s->options.null_space;
     p->near_nulls = s->options.null_vectors;
@@ -483,7 +490,7 @@ static spmv_status check_for_plan(spmv_plan *plan, const spmv_solver_options *o)
     if (st == SPMV_OK)
         st = krylov_check_plan(call, plan, &info);
     if (st == SPMV_OK)
-        st = check_ranges(ctx, o);
+        st = check_ranges(ctx, o, false);
     if (st == SPMV_OK)
         st = solver_find(ctx, o->solver, &solver);
     if (st != SPMV_OK)
@@ -553,9 +560,13 @@ spmv_status spmv_solver_create_for_plan(spmv_plan *plan, const spmv_solver_optio
 
 /* ------------------------------------------------------------- ranks */
 
-static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *o, const struct krylov_solver **solver)
+static spmv_status check_for_rank(const spmv_plan *plan, const spmv_solver_options *o,
+                                  const struct krylov_solver **solver)
 {
-    spmv_status st = check_ranges(ctx, o);
+    spmv_context *const ctx = plan->ctx;
+    spmv_status st = check_ranges(ctx, o, plan->a.rows == 0);
+    if (st == SPMV_OK)
+        st = check_null_space(ctx, o);
     if (st == SPMV_OK)
         st = solver_find(ctx, o->solver, solver);
     if (st != SPMV_OK)
@@ -567,7 +578,6 @@ static spmv_status check_for_rank(spmv_context *ctx, const spmv_solver_options *
                                 : o->plan != NULL         ? "the option plan: the matrix of the group has one"
                                 : o->on_iterate != NULL   ? "the option on_iterate: on_iteration tells the residual"
                                 : o->recycle > 0          ? "the option recycle"
-                                : has_null_space(o)       ? "null vectors: constants on connected parts are found"
                                                           : NULL;
     if (refused != NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_solver_create: not on ranks: %s", refused);
@@ -590,11 +600,12 @@ static spmv_status prepare_for_rank(spmv_solver *s, const spmv_solver_options *o
     const struct krylov_solver *solver = NULL;
     spmv_solver_options_init(&o, sizeof o);
     TRY(options_take(s->ctx, "solver", &o, sizeof o, options));
-    TRY(check_for_rank(s->ctx, &o, &solver));
+    TRY(check_for_rank(s->plan, &o, &solver));
     o.type = s->plan->type;
     o.vectors = 1; /* the caller solves for several one after the other */
     TRY(take_options(s, &o));
     TRY(check_accuracy(s));
+    take_null_space(s);
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
     TRY(host_alloc(s->ctx, (int64_t)sizeof *s->forward_errors, "results of a solver", (void **)&s->forward_errors));

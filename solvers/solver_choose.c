@@ -132,7 +132,7 @@ static spmv_status count_factor(struct system_facts *f)
     /* the caller wants amg */
     const bool near_null = s->ranks != NULL ? s->precond_options.near_nulls > 0 || s->precond_options.dimensions > 0
                                             : s->precond_options.near_null != NULL;
-    const bool singular = s->options.null_space != NULL || s->options.null_block > 0;
+    const bool singular = s->options.null_vectors > 0 || s->options.null_block > 0;
     if (s->no_entries || solver_rows(s) > DENSE_ROWS || !choice_is_auto(s->options.precond) ||
         s->options.own_precond != NULL || near_null || singular)
         return SPMV_OK;

@@ -102,17 +102,27 @@ done:
     return st;
 }
 
-/* Adds the null vectors of the options. Components are looked for in any case, since a matrix that is said to be
- * singular may have others. */
+/* Adds the null vectors of the options. */
+static spmv_status add_null_space(spmv_solver *s)
+{
+    spmv_plan_info info;
+    const struct null_given given = {s->options.null_space, s->options.null_vectors, s->options.null_block};
+    spmv_status st = spmv_plan_describe(s->plan, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = null_space_add(s->ctx, &s->a, s->plan->ranks, info.type, &given, s->solver->symmetric, &s->null_space);
+    /* all ranks find the same errors of the vectors; of others they do not know */
+    const bool known =
+        st == SPMV_OK || st == SPMV_ERROR_ARGUMENT || st == SPMV_ERROR_SIZE || st == SPMV_ERROR_NOT_FINITE;
+    return s->ranks != NULL && known ? s->ranks->agree(s->ranks->self, st) : st;
+}
+
+/* Components are looked for in any case, since a matrix that is said to be singular may have others. */
 static spmv_status take_null_space(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
-    spmv_plan_info info;
-    const struct null_given given = {s->options.null_space, s->options.null_vectors, s->options.null_block};
-    TRY(spmv_plan_describe(s->plan, &info, sizeof info));
     if (!s->components_known && s->null_space == NULL)
         TRY(solver_find_null_space(s, NULL_SPACE_COMPONENTS));
-    TRY(null_space_add(s->ctx, &s->a, info.type, &given, s->solver->symmetric, &s->null_space));
+    TRY(add_null_space(s));
     s->components_known = true;
 done:
     return st;
@@ -133,7 +143,7 @@ spmv_status solver_make_system(spmv_solver *s, bool updates)
         TRY(solver_find_null_space(s, NULL_SPACE_ALL_ROWS));
         s->components_known = s->null_space != NULL;
     }
-    if (s->options.null_space != NULL || s->options.null_block > 0)
+    if (s->options.null_vectors > 0 || s->options.null_block > 0)
         TRY(take_null_space(s));
 done:
     return st;

@@ -22,8 +22,6 @@ const char *job_refuse_ranks(const struct options *o)
         return "least squares are not supported on several ranks";
     if (o->inner)
         return "--inner is not supported on several ranks: take --type f32 with a larger --rtol, or f64";
-    if (o->null_space != NULL)
-        return "--null is not supported on several ranks: constants on connected parts are found without it";
     if (o->recycle > 0)
         return "--recycle is not supported on several ranks";
     if (o->plot != NULL)

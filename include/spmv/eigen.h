@@ -149,7 +149,8 @@ typedef struct spmv_eigen_result {
  * When all pairs have converged, it goes on for half as many steps with as many new random vectors: a value of a higher
  * multiplicity than the block shows then, and the search goes on. With a mass matrix, it solves with M in each step; with
  * SPMV_EIGEN_NEAR with A - shift M (shift-invert: T. Ericsson, A. Ruhe, Math. Comp. 35, 1980), by the solver "auto" of
- * solvers.h to a smaller tolerance. A shift that is an eigenvalue is refused.
+ * solvers.h to a smaller tolerance. A shift that is an eigenvalue, or so near to one that
+ * solves fail, is moved for the solves, by 1e-5 or 1e-3 of it: why_solver says so.
  *
  * Returns one of the following, with values, vectors and results filled:
  *   SPMV_OK                    All pairs have converged.
@@ -158,7 +159,7 @@ typedef struct spmv_eigen_result {
  *   SPMV_CANCELLED             Cancelled by the callback or the context.
  * Errors without a result: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_NOT_SYMMETRIC (A or M; the message says which),
  * SPMV_ERROR_NOT_POSITIVE (M is not positive definite; or the preconditioner named needs a positive definite A),
- * SPMV_ERROR_SINGULAR (the shift is an eigenvalue to rounding), SPMV_ERROR_ARGUMENT (an option out of its range; pairs
+ * SPMV_ERROR_SINGULAR (solves with a moved shift fail too), SPMV_ERROR_ARGUMENT (an option out of its range; pairs
  * above the rows), SPMV_ERROR_SIZE (M has another size), SPMV_ERROR_TYPE, SPMV_ERROR_METHOD (no such solver),
  * SPMV_ERROR_UNSUPPORTED (a solver that cannot do this; the message says what to take), SPMV_ERROR_NOT_FINITE,
  * SPMV_ERROR_MEMORY, those of spmv_plan_create, spmv_preconditioner_create and spmv_solver_solve.

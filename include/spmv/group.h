@@ -375,8 +375,8 @@ typedef struct spmv_group_solver spmv_group_solver;
  *
  *   options  as for spmv_solver_create, the same on all ranks. precond: as for
  *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be
- *            symmetric. precond_options: as for spmv_group_preconditioner_create_with. on_iteration: as
- *            for spmv_group_cg. The solver direct, inner, plan, own_precond and on_iterate are not supported
+ *            symmetric. precond_options: as for spmv_group_preconditioner_create_with. null_space: own_rows
+ *            times null_vectors elements. on_iteration: as for spmv_group_cg. The solver direct, inner, plan, own_precond and on_iterate are not supported
  *            (SPMV_ERROR_UNSUPPORTED; the message says what to take instead). type is that of the
  *            matrix. NULL: defaults
  *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
@@ -414,8 +414,8 @@ SPMV_API spmv_status spmv_group_solver_solve(spmv_group_solver *solver, const vo
                                              spmv_solver_result *result, size_t size);
 
 /* Together: replaces the values of the solver's matrix, as spmv_group_matrix_update_values, and makes
- * everything that depends on them again: the choices under "auto" and the preconditioner. Near-null vectors
- * of the options must still be there. The next solve has the bits of one by a new solver.
+ * everything that depends on them again: the choices under "auto" and the preconditioner. Null vectors
+ * and near-null vectors of the options must still be there. The next solve has the bits of one by a new solver.
  *
  *   values  as for spmv_group_matrix_update_values
  *

@@ -283,7 +283,7 @@ typedef struct spmv_solver_options {
      * outlive a solver that gets new values. The solver makes them orthonormal. A vector with more than
      * ||A v|| = 2^-26 || |A| |v| || (2^-17 if A or v are in f32), or 0, is SPMV_ERROR_ARGUMENT; the
      * message names it. Without near_null and coordinates, up to 8 real ones are near_null too. Not
-     * with direct, nor in a group. See "Singular matrices" at spmv_solver_solve. Default NULL: none. */
+     * with direct. See "Singular matrices" at spmv_solver_solve. Default NULL: none. */
     const void *null_space;
     int null_vectors; /* their number, up to 64; default 0 */
 

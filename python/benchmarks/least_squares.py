@@ -54,6 +54,8 @@ def projections(k, angles):
 # name, function that makes it, whether b is in the range of A, limit of iterations
 SYSTEMS = [
     ("random 500 x 200", lambda: uniform(500, 200, 8), False, 2000),
+    ("random 1,000 x 300", lambda: uniform(1000, 300, 8), False, 2000),
+    ("random 5,000 x 2,000", lambda: uniform(5000, 2000, 8), False, 2000),
     ("random 20,000 x 8,000", lambda: uniform(20_000, 8_000, 8), False, 2000),
     ("tomography 12,000 x 10,000", lambda: projections(100, 120), True, 400),
     ("differences 44,700 x 22,500", lambda: differences(150), False, 2000),

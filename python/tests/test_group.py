@@ -171,6 +171,33 @@ def test_elasticity():
     assert seen[0] == seen[1]
 
 
+def test_null_vectors():
+    A = spmv.generate("poisson2d:12")
+    values, n = np.array(A.data), A.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(A.indptr))
+    diagonal = rows == A.indices
+    values[diagonal] = np.diff(A.indptr) - 1  # each row sums to 0
+    weight = 1.0 + np.arange(n) % 3
+    scaled = (values / weight[rows] / weight[A.indices], A.indices, A.indptr)
+    V = np.column_stack([weight, 2 * weight])
+    known = vector(n)
+    expected = known - weight * (weight @ known) / (weight @ weight)
+    seen = []
+    for ranks in (1, 3):
+        with spmv.Group(ranks=ranks) as group:
+            D = group.matrix(scaled, shape=(n, n))
+            found = group.solve(D, D @ known, null=V)
+            assert found.converged and found.null_vectors == 1 and np.abs(found.x - expected).max() < 1e-5
+            ones = group.solve((values, A.indices, A.indptr), D @ known, null="ones", shape=(n, n), solver="gmres")
+            assert ones.null_vectors == 1 and ones.null_part > 0
+            with pytest.raises(ValueError, match="not a null vector"):
+                group.solver(D, null=np.ones(n))
+            with pytest.raises(ValueError, match="null has 3 rows"):
+                group.solver(D, null=np.ones(3))
+            seen.append((found.x.tobytes(), ones.x.tobytes()))
+    assert seen[0] == seen[1]
+
+
 def test_files(tmp_path):
     A = spd(6)
     spmv.write(tmp_path / "A.mtx", A)

@@ -48,6 +48,10 @@ with spmv.Group(ranks=2) as threads:
     y, x = D @ b, threads.solve(A, b, precond="amg").x
     X, turned = threads.solver(A, "jacobi").solve(B).x, D.T @ b
     nulls = threads.solve(A, b, precond="amg", options={"near_null": near}).x
+    rows = np.repeat(np.arange(n), np.diff(A.indptr))
+    sums = np.bincount(rows, A.data, n)
+    free = A.data - sums[rows] * (rows == A.indices)  # each row sums to 0
+    singular = threads.solve((free, A.indices, A.indptr), A @ b - sums * b, shape=(n, n), null=near).x
     unsymmetric = threads.solve(spmv.generate("convdiff2d:15,3"), np.ones(225), precond="jacobi").x
 
 with spmv.Group(comm=comm) as group:
@@ -64,6 +68,10 @@ with spmv.Group(comm=comm) as group:
     assert again.iterations == 0
     same(group.solver(D, "jacobi").solve(B[mine]).x, X)
     same(group.solve(own, b[mine], precond="amg", options={"near_null": near[mine]}).x, nulls)
+    begin, end = A.indptr[mine.start], A.indptr[mine.stop]
+    parts = free[begin:end], A.indices[begin:end], A.indptr[mine.start : mine.stop + 1] - begin
+    right = (A @ b - sums * b)[mine]
+    same(group.solve(parts, right, shape=(len(right), n), null=near[mine]).x, singular)
     G = group.generate("convdiff2d:15,3")
     part = np.ones(225 // comm.size + (225 % comm.size if comm.rank == 0 else 0))
     raises(ValueError, "shape", lambda: group.solve(G, np.ones(300)))

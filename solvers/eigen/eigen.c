@@ -255,9 +255,9 @@ static spmv_status make_shifted(struct eigen_problem *p, const spmv_csr *a, cons
         const spmv_csr one = csr_of(1, n, 1, one_ptr, &own, NULL, SPMV_F64, SPMV_MEMORY_HOST);
         add_row(a, i, 1, p->parts, sums, has, col, &count);
         if (mass != NULL)
-            add_row(mass, i, -p->options.shift, p->parts, sums, has, col, &count);
+            add_row(mass, i, -p->shift, p->parts, sums, has, col, &count);
         else
-            add_row(&one, 0, -p->options.shift, p->parts, sums, has, col, &count);
+            add_row(&one, 0, -p->shift, p->parts, sums, has, col, &count);
         qsort(col + first, (size_t)(count - first), sizeof *col, by_column);
         for (int64_t k = first; k < count; k++) {
             has[col[k]] = false;
@@ -274,14 +274,15 @@ done:
     return st;
 }
 
-/* The solver of lanczos: with A - shift M, or with M. */
-static spmv_status make_inverse(struct eigen_problem *p)
+spmv_status eigen_make_inverse(struct eigen_problem *p)
 {
     spmv_status st = SPMV_OK;
     struct csr_copies copies = {0}, mass_copies = {0};
     spmv_csr a, mass, shifted = {.rows = 0};
     spmv_solver_options o;
     const bool near = p->options.which == SPMV_EIGEN_NEAR;
+    spmv_solver_destroy(p->inverse);
+    p->inverse = NULL;
     spmv_solver_options_init(&o, sizeof o);
     o.type = p->type;
     o.zero_start = 1;
@@ -312,7 +313,7 @@ static spmv_status take_lanczos(struct eigen_problem *p)
     p->precond = NULL;
     snprintf(p->why_solver, sizeof p->why_solver, "the matrix is not positive definite");
     snprintf(p->why_precond, sizeof p->why_precond, "%s", "");
-    return p->has_mass ? make_inverse(p) : SPMV_OK;
+    return p->has_mass ? eigen_make_inverse(p) : SPMV_OK;
 }
 
 /* The preconditioner of lobpcg, the solver of lanczos. Under "auto", lanczos stands in where lobpcg has no preconditioner,
@@ -326,33 +327,109 @@ static spmv_status prepare(struct eigen_problem *p)
         return st != SPMV_ERROR_NOT_POSITIVE || !p->may_hand_over ? st : take_lanczos(p);
     }
     if (p->solver == &eigen_lanczos && (p->has_mass || p->options.which == SPMV_EIGEN_NEAR))
-        return make_inverse(p);
+        return eigen_make_inverse(p);
     return SPMV_OK;
 }
 
 /* ------------------------------------------------------------- residuals and bounds */
+
+/* Solves with M. */
+struct by_mass {
+    spmv_solver *solver;
+    void *b, *x; /* in the context's memory; a complex vector as pairs */
+    double rtol;
+};
+
+static spmv_status open_by_mass(struct eigen_problem *p, struct by_mass *m)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t bytes = p->n * p->parts * real_bytes(type_part(p->type));
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    o.solver = "cg";
+    o.precond = "jacobi";
+    o.type = p->type;
+    o.rtol = m->rtol = type_part(p->type) == SPMV_F32 ? 1e-3 : 1e-6;
+    o.zero_start = 1;
+    o.symmetry_check = SPMV_SYMMETRY_TRUST;
+    TRY(spmv_solver_create(p->ctx, &p->mass.a, &o, &m->solver));
+    TRY(context_alloc(p->ctx, bytes, &m->b));
+    TRY(context_alloc(p->ctx, bytes, &m->x));
+done:
+    return st;
+}
+
+static void close_by_mass(struct eigen_problem *p, struct by_mass *m)
+{
+    spmv_solver_destroy(m->solver);
+    context_free_all(p->ctx, m->b, m->x);
+}
+
+/* x = M^-1 b */
+static spmv_status solve_by_mass(struct eigen_problem *p, const struct by_mass *m)
+{
+    const spmv_status st = spmv_solver_solve(m->solver, m->b, m->x, NULL, 0);
+    return st != SPMV_ERROR_NOT_POSITIVE
+               ? st
+               : context_fail(p->ctx, st,
+                              "%s: the mass matrix is not positive definite: conjugate gradients with it found x'M x "
+                              "<= 0",
+                              p->call);
+}
+
+/* p->mass_growth, by a few steps of the power method with M^-1 D from a random vector, D the diagonal of M:
+ * v = M^-1 D v, with norms sqrt(v'D v). They give a lower bound, which the constant in `rounding` covers. */
+static spmv_status find_mass_growth(struct eigen_problem *p, const struct by_mass *m)
+{
+    enum { STEPS = 5 };
+    spmv_status st = SPMV_OK;
+    const spmv_type part = type_part(p->type);
+    const int64_t count = p->n * p->parts, size = real_bytes(part);
+    char *v = NULL, *weight = NULL;
+    double before = 0;
+    TRY(host_alloc(p->ctx, max_i64(1, count) * size, "a vector", (void **)&v));
+    TRY(host_alloc(p->ctx, max_i64(1, p->n) * size, "a vector", (void **)&weight));
+    TRY(spmv_download(p->ctx, p->weight, weight, p->n * size));
+    for (int64_t k = 0; k < count; k++)
+        real_set(part, v, k, eigen_random(9, k) * sqrt(real_at(part, weight, k / p->parts)));
+    for (int step = 0; step <= STEPS; step++) {
+        double square = 0;
+        for (int64_t k = 0; k < count; k++)
+            square += real_at(part, v, k) * real_at(part, v, k) / real_at(part, weight, k / p->parts);
+        const double norm = sqrt(square);
+        if (step > 0)
+            p->mass_growth = fmax(p->mass_growth, norm / before);
+        if (step == STEPS || !(norm > 0 && isfinite(norm)))
+            break;
+        before = 1;
+        for (int64_t k = 0; k < count; k++)
+            real_set(part, v, k, real_at(part, v, k) / norm / real_at(part, weight, k / p->parts));
+        TRY(spmv_upload(p->ctx, v, m->b, count * size));
+        TRY(solve_by_mass(p, m));
+        TRY(spmv_download(p->ctx, m->x, v, count * size));
+    }
+done:
+    host_free_all(v, weight);
+    if (spmv_status_class(st) != 7)
+        return st;
+    p->ctx->error[0] = '\0';
+    p->mass_growth = 1 / p->unit; /* so ill-conditioned that no digit is known */
+    return SPMV_OK;
+}
 
 /* ||r||^2 in the norm of M^-1, by a solve with M for each residual. */
 static spmv_status squares_by_mass(struct eigen_problem *p, const struct eigen_vectors *v,
                                    const struct block_residuals *r)
 {
     spmv_status st = SPMV_OK;
-    const int64_t count = p->n * p->parts, bytes = count * real_bytes(type_part(p->type));
-    spmv_solver_options o;
-    spmv_solver *solver = NULL;
-    void *b = NULL, *x = NULL, *cell = NULL;
+    const int64_t count = p->n * p->parts;
+    struct by_mass m = {.solver = NULL};
+    void *cell = NULL;
     union real sum;
-    spmv_solver_options_init(&o, sizeof o);
-    o.solver = "cg";
-    o.precond = "jacobi";
-    o.type = p->type;
-    o.rtol = type_part(p->type) == SPMV_F32 ? 1e-3 : 1e-6;
-    o.zero_start = 1;
-    o.symmetry_check = SPMV_SYMMETRY_TRUST;
-    TRY(spmv_solver_create(p->ctx, &p->mass.a, &o, &solver));
-    TRY(context_alloc(p->ctx, bytes, &b));
-    TRY(context_alloc(p->ctx, bytes, &x));
+    TRY(open_by_mass(p, &m));
     TRY(context_alloc(p->ctx, (int64_t)sizeof sum, &cell));
+    if (p->mass_growth == 0)
+        TRY(find_mass_growth(p, &m));
     for (int j = 0; j < p->pairs; j++) {
         struct block_residuals one = *r;
         const double norm = p->residuals[j];
@@ -362,21 +439,17 @@ static spmv_status squares_by_mass(struct eigen_problem *p, const struct eigen_v
         one.count = 1;
         /* divided by its norm, so that no square leaves the range; a complex vector as pairs */
         const double size = precond_power_of_two(norm);
-        TRY(block_send(v, &one, &size, type_part(p->type), b, 1));
-        st = spmv_solver_solve(solver, b, x, NULL, 0);
-        if (st == SPMV_ERROR_NOT_POSITIVE)
-            st = context_fail(p->ctx, st,
-                              "%s: the mass matrix is not positive definite: conjugate gradients with it "
-                              "found x'M x <= 0",
-                              p->call);
-        TRY(st);
-        TRY(spmv_dot(p->ctx, type_part(p->type), b, x, cell, count));
+        TRY(block_send(v, &one, &size, type_part(p->type), m.b, 1));
+        TRY(solve_by_mass(p, &m));
+        TRY(spmv_dot(p->ctx, type_part(p->type), m.b, m.x, cell, count));
         TRY(spmv_download(p->ctx, cell, &sum, (int64_t)sizeof sum));
-        p->residuals[j] = size * sqrt(fmax(0, real_at(type_part(p->type), &sum, 0)));
+        /* b'x of conjugate gradients is too small by the square of its residual in the norm of M^-1 */
+        const double lost = m.rtol * m.rtol * p->mass_growth * p->mass.norm;
+        p->residuals[j] = size * sqrt(fmax(0, real_at(type_part(p->type), &sum, 0)) * (1 + lost));
     }
 done:
-    spmv_solver_destroy(solver);
-    context_free_all(p->ctx, b, x, cell);
+    close_by_mass(p, &m);
+    context_free(p->ctx, cell);
     return st;
 }
 
@@ -395,6 +468,48 @@ done:
     return st;
 }
 
+/* p->sizes, with a mass matrix. */
+static spmv_status find_sizes(struct eigen_problem *p, const struct eigen_vectors *v)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type part = type_part(p->type);
+    const int64_t bytes = p->n * real_bytes(part);
+    struct block_residuals r = {.a = p->vectors};
+    void *host = NULL, *diagonal = NULL;
+    TRY(host_alloc(p->ctx, max_i64(1, bytes), "a diagonal", &host));
+    TRY(context_alloc(p->ctx, bytes, &diagonal));
+    TRY(spmv_download(p->ctx, p->weight, host, bytes));
+    for (int64_t i = 0; i < p->n; i++)
+        real_set(part, host, i, 1 / real_at(part, host, i));
+    TRY(spmv_upload(p->ctx, host, diagonal, bytes));
+    r.weight = diagonal;
+    TRY(block_squares(v, &r, p->sizes));
+    for (int j = 0; j < p->pairs; j++)
+        p->sizes[j] = sqrt(p->sizes[j]);
+done:
+    context_free(p->ctx, diagonal);
+    host_free(host);
+    return st;
+}
+
+/* p->shifts, with a mass matrix: the quotients of Rayleigh less the values. */
+static spmv_status find_shifts(struct eigen_problem *p, const struct eigen_vectors *v, struct eigen_block ax,
+                               struct eigen_block mx)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t k = p->pairs, size = k * k * p->parts;
+    double *sums = NULL;
+    TRY(host_alloc(p->ctx, 2 * size * 8, "sums", (void **)&sums));
+    TRY(block_gram(v, p->vectors, ax, &mx, sums, sums + size));
+    for (int64_t j = 0; j < k; j++) {
+        const int64_t at = (j * k + j) * p->parts;
+        p->shifts[j] = sums[at] / sums[size + at] - p->values[j];
+    }
+done:
+    host_free(sums);
+    return st;
+}
+
 /* Residuals of the vectors found. */
 static spmv_status finish(struct eigen_problem *p)
 {
@@ -405,7 +520,8 @@ static spmv_status finish(struct eigen_problem *p)
     ax.at = NULL;
     if (p->has_mass)
         mx.at = NULL;
-    TRY(eigen_vectors_open(p->ctx, p->type, p->n, p->pairs, p->pairs, &v));
+    const int64_t sums = p->has_mass ? 2 * (int64_t)p->pairs * p->pairs : p->pairs;
+    TRY(eigen_vectors_open(p->ctx, p->type, p->n, p->pairs, sums, &v));
     TRY(context_alloc(p->ctx, bytes, &ax.at));
     if (p->has_mass) {
         TRY(context_alloc(p->ctx, bytes, &mx.at));
@@ -413,6 +529,10 @@ static spmv_status finish(struct eigen_problem *p)
     }
     TRY(eigen_multiply(p, &p->a, p->vectors, ax));
     TRY(eigen_true_residuals(p, &v, ax, mx));
+    if (p->has_mass) {
+        TRY(find_sizes(p, &v));
+        TRY(find_shifts(p, &v, ax, mx));
+    }
 done:
     context_free(p->ctx, ax.at);
     if (p->has_mass)
@@ -421,10 +541,20 @@ done:
     return st;
 }
 
-/* Rounding of a value and of a residual. */
-static double rounding(const struct eigen_problem *p)
+/* Rounding of the residual of pair j, and of its value (with_vector: x'r). Residuals r = A x - value M x have rounding errors
+ * e of u |A| |x| + u |value| |M| |x|. With D the diagonal of M, the norm of D^-1/2 e is at most that of D^-1/2 |A| D^-1/2
+ * (and M) times that of D^1/2 x, p->sizes[j]. That of M^-1/2 e is at most sqrt(p->mass_growth) times as large, and x'e at
+ * most p->sizes[j] times. */
+static double rounding_of(const struct eigen_problem *p, double value, double size, bool with_vector)
 {
-    return 8 * sqrt((double)p->n) * p->unit * p->a.norm;
+    const double sums = p->has_mass ? p->a.norm + p->mass.norm * fabs(value) : p->a.norm;
+    const double grows = !p->has_mass ? 1 : with_vector ? size * size : size * sqrt(p->mass_growth);
+    return 8 * sqrt((double)p->n) * p->unit * sums * grows;
+}
+
+static double rounding(const struct eigen_problem *p, int j)
+{
+    return rounding_of(p, p->values[j], p->sizes[j], false);
 }
 
 /* The bound of Kato and Temple for the values first to last together: the sum of their squared residuals over the distance
@@ -433,12 +563,14 @@ static double bound_together(const struct eigen_problem *p, const int *order, in
 {
     double squares = 0, gap = INFINITY;
     const double low = p->values[order[first]], high = p->values[order[last]];
-    for (int i = first; i <= last; i++)
-        squares += p->residuals[order[i]] * p->residuals[order[i]];
+    for (int i = first; i <= last; i++) {
+        const double residual = p->residuals[order[i]] + (p->has_mass ? rounding(p, order[i]) : 0);
+        squares += residual * residual;
+    }
     for (int i = first - 1; i <= last + 1; i += last + 2 - first)
         if (i >= 0 && i < p->pairs) {
             const double other = p->values[order[i]];
-            gap = fmin(gap, (i < first ? low - other : other - high) - p->residuals[order[i]] - rounding(p));
+            gap = fmin(gap, (i < first ? low - other : other - high) - p->residuals[order[i]] - rounding(p, order[i]));
         }
     if (p->singular_values) /* -sigma and 0 are eigenvalues of (0 A; A' 0) */
         gap = fmin(gap, low);
@@ -446,7 +578,7 @@ static double bound_together(const struct eigen_problem *p, const int *order, in
         if (isnan(p->next))
             return INFINITY;
         const double distance = p->next > high ? p->next - high : p->next < low ? low - p->next : 0;
-        gap = fmin(gap, distance - p->next_residual - rounding(p));
+        gap = fmin(gap, distance - p->next_residual - rounding_of(p, p->next, p->sizes[order[last]], false));
     }
     return gap > 0 ? squares / gap : INFINITY;
 }
@@ -487,9 +619,9 @@ static void give_results(const struct eigen_problem *p, spmv_eigen_result *resul
         full.value = p->values[j];
         full.residual = p->residuals[j];
         full.tolerance = eigen_tolerance(p, full.value);
-        full.error_bound = full.residual + rounding(p);
-        full.separated_bound =
-            all ? fmin(full.error_bound, separated_bound(p, order, i) + rounding(p)) : full.error_bound;
+        const double of_value = rounding_of(p, full.value, p->sizes[j], true) + fabs(p->shifts[j]);
+        full.error_bound = full.residual + rounding(p, j);
+        full.separated_bound = all ? fmin(full.error_bound, separated_bound(p, order, i) + of_value) : full.error_bound;
         full.status = full.residual <= full.tolerance ? SPMV_OK
                       : p->status != SPMV_OK          ? p->status
                                                       : SPMV_ERROR_STAGNATION;
@@ -536,7 +668,7 @@ static void release(struct eigen_problem *p)
     spmv_preconditioner_destroy(p->made);
     spmv_solver_destroy(p->inverse);
     context_free_all(p->ctx, p->weight, p->own_vectors);
-    host_free_all(p->values, p->residuals);
+    host_free_all(p->values, p->residuals, p->sizes, p->shifts);
 }
 
 /* Squares of the numbers of A must stay within the range of the type. */
@@ -559,7 +691,7 @@ static spmv_status take(struct eigen_problem *p, const spmv_csr *a)
     if (o->mass != NULL) {
         p->has_mass = true;
         TRY(take_diagonal(p, o->mass, &weight));
-        TRY(eigen_matrix_take(p, o->mass, SPMV_OPERATION_N, NULL, &p->mass));
+        TRY(eigen_matrix_take(p, o->mass, SPMV_OPERATION_N, weight, &p->mass));
         TRY(check_symmetry(p, &p->mass, true));
     }
     TRY(eigen_matrix_take(p, a, SPMV_OPERATION_N, weight, &p->a));
@@ -580,11 +712,15 @@ static spmv_status begin(struct eigen_problem *p, const spmv_csr *a, void *vecto
     p->unit = real_limits_of(type_part(p->type)).roundoff;
     p->rtol = o->rtol > 0 ? o->rtol : type_part(p->type) == SPMV_F32 ? 1e-4 : 1e-8;
     p->next = NAN;
+    p->shift = o->shift;
     if (o->max_iterations == 0)
         o->max_iterations = MOST_ITERATIONS;
     TRY(host_alloc(p->ctx, p->pairs * 8, "eigenvalues", (void **)&p->values));
     TRY(host_alloc(p->ctx, p->pairs * 8, "residuals", (void **)&p->residuals));
+    TRY(host_alloc(p->ctx, p->pairs * 8, "norms", (void **)&p->sizes));
+    TRY(host_zeros(p->ctx, p->pairs * 8, "quotients", (void **)&p->shifts));
     for (int j = 0; j < p->pairs; j++) {
+        p->sizes[j] = 1;
         p->values[j] = 0;
         p->residuals[j] = -1;
     }
@@ -682,7 +818,7 @@ static spmv_status finish_singular(struct eigen_problem *p, struct eigen_block o
     p->a.norm = sqrt(p->values[0]);
     for (int j = 0; j < k; j++) {
         const double length = sqrt(p->values[j]);
-        const bool lost = length <= rounding(p); /* sigma is 0, and has no other vector */
+        const bool lost = length <= rounding(p, j); /* sigma is 0, and has no other vector */
         p->values[j] = lost ? 0 : length;
         scale[((int64_t)j * k + j) * p->parts] = lost ? 0 : 1 / length;
     }

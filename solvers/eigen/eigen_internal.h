@@ -25,7 +25,7 @@ struct eigen_matrix {
     spmv_csr a; /* in the context's memory; a.row_ptr NULL: the identity */
     struct csr_copies copies;
     spmv_operation operation;
-    double norm; /* the largest row sum of moduli */
+    double norm; /* the largest row sum of moduli; with a mass matrix divided by its diagonal */
     struct eigen_plan plans[EIGEN_PLANS];
     int count;
 };
@@ -53,18 +53,24 @@ struct eigen_problem {
     bool singular_values, wide;  /* wide: vectors are those of rows, u */
     double rtol;
     void *weight; /* 1 / the diagonal of M, one real number a row; NULL: no mass */
+    /* The norm of N^-1, where N is M scaled to a diagonal of ones; estimated with the first true residuals. 0 before */
+    double mass_growth;
 
     /* lobpcg. hands_over: A has a negative eigenvalue, and lanczos is to go on, since nothing was named */
     bool may_hand_over, hands_over;
     spmv_preconditioner *precond; /* NULL: none */
     spmv_preconditioner *made;    /* to be destroyed */
 
-    /* lanczos: solves with A - shift M, or with M */
+    /* lanczos: solves with A - shift M, or with M. shift: that of the options, moved where solves with it fail */
     spmv_solver *inverse;
+    double shift;
+    bool shift_failed;
 
     /* results: host memory */
     double *values;    /* pairs */
     double *residuals; /* pairs; of the iteration, then true ones */
+    double *sizes;     /* pairs: sqrt(x'D x), D the diagonal of M; 1 without mass */
+    double *shifts;    /* pairs: x'A x / x'M x less the value; 0 without mass */
     double next;       /* the nearest value beyond those wanted, or NaN */
     double next_residual;
     struct eigen_block vectors; /* pairs vectors, the caller's, or own_vectors */
@@ -89,6 +95,9 @@ void eigen_matrix_drop(spmv_context *ctx, struct eigen_matrix *m);
 
 /* Sets p->precond. */
 spmv_status eigen_make_precond(struct eigen_problem *p);
+
+/* The solver of lanczos: p->inverse, in place of the one before. */
+spmv_status eigen_make_inverse(struct eigen_problem *p);
 
 /* w = T r of the columns of the residuals; sizes: powers of two near their norms. */
 struct eigen_preconditioning {

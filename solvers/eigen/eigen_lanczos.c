@@ -73,8 +73,9 @@ static spmv_status solve(struct lanczos *l, struct eigen_block b, struct eigen_b
         char why[512];
         snprintf(why, sizeof why, "%s", spmv_last_error(p->ctx));
         const bool singular = st == SPMV_ERROR_SINGULAR || st == SPMV_ERROR_INCONSISTENT;
+        p->shift_failed = singular || spmv_status_class(st) == 7;
         st = context_fail(p->ctx, singular ? SPMV_ERROR_SINGULAR : st,
-                          "%s: a solve with A - %.17g %s has failed%s (%.300s)", p->call, p->options.shift,
+                          "%s: a solve with A - %.17g %s has failed%s (%.300s)", p->call, p->shift,
                           p->has_mass ? "M" : "I",
                           singular ? ": the shift is an eigenvalue to rounding: move it a little"
                                    : ": a shift between other eigenvalues, or a larger tolerance, may be easier",
@@ -256,9 +257,10 @@ static spmv_status look(struct lanczos *l)
             for (int k = 0; k < p->parts; k++)
                 square += small_at(left, i, j)[k] * small_at(left, i, j)[k];
         l->residuals[j] = sqrt(square);
-        /* near a shift, the operator's value of largest modulus is nearest */
-        ranked[j] = (struct eigen_ranked){
-            p->options.which == SPMV_EIGEN_NEAR ? -fabs(l->values[j]) : eigen_rank(p, l->values[j]), j};
+        /* near a shift, O has the values 1 / (value - p->shift) */
+        const double moved = p->shift - p->options.shift, theta = l->values[j];
+        const double distance = theta != 0 ? fabs(moved + 1 / theta) : INFINITY;
+        ranked[j] = (struct eigen_ranked){p->options.which == SPMV_EIGEN_NEAR ? distance : eigen_rank(p, theta), j};
     }
     qsort(ranked, (size_t)n, sizeof *ranked, eigen_by_rank);
     for (int j = 0; j < n; j++)
@@ -279,7 +281,7 @@ static void translate(const struct lanczos *l, int j, double *value, double *res
         *value = sqrt(fmax(0, theta));
         *residual = *value > 0 ? norm / *value : norm;
     } else if (p->options.which == SPMV_EIGEN_NEAR) {
-        *value = theta != 0 ? p->options.shift + 1 / theta : INFINITY;
+        *value = theta != 0 ? p->shift + 1 / theta : INFINITY;
         *residual = theta != 0 ? norm / (theta * theta) : INFINITY;
     }
 }
@@ -515,7 +517,7 @@ done:
     return st;
 }
 
-static spmv_status run(struct eigen_problem *p)
+static spmv_status run_once(struct eigen_problem *p)
 {
     spmv_status st = SPMV_OK;
     struct lanczos l = {.p = p};
@@ -526,6 +528,26 @@ done:
     eigen_vectors_close(&l.v);
     context_free_all(p->ctx, l.basis.at, l.one.at, l.two.at);
     host_free_all(l.t, l.r, l.gram, l.more, l.z, l.y, l.work, l.values, l.order);
+    return st;
+}
+
+/* A shift that is an eigenvalue, or so near that solves fail, is moved: by little at first, since what is nearest to the
+ * shift of the caller should stay nearest. */
+static spmv_status run(struct eigen_problem *p)
+{
+    static const double moves[] = {1e-5, 1e-3};
+    spmv_status st = run_once(p);
+    for (size_t i = 0; i < sizeof moves / sizeof *moves && st != SPMV_OK && p->shift_failed; i++) {
+        const double given = p->options.shift;
+        p->shift = given + moves[i] * (given != 0 ? fabs(given) : 0.1 * p->a.norm);
+        p->shift_failed = false;
+        p->ctx->error[0] = '\0';
+        snprintf(p->why_solver, sizeof p->why_solver,
+                 "the shift is nearly an eigenvalue, so solves are with one beside it, %.17g", p->shift);
+        st = eigen_make_inverse(p);
+        if (st == SPMV_OK)
+            st = run_once(p);
+    }
     return st;
 }
 

@@ -25,8 +25,8 @@
 
 #include "solvers/eigen/eigen_internal.h"
 
-/* LOOKS: iterations in which residuals must fall by a tenth. ROUNDS: passes that make W orthonormal. WIDTHS: active columns
- * are a multiple of it. INDEFINITE: after so many iterations, a negative value ends what was chosen for a positive A. */
+/* LOOKS: iterations in which residuals must fall by a tenth. ROUNDS: passes that make W orthonormal. WIDTHS: numbers of
+ * active columns are a multiple of it. INDEFINITE: after so many iterations, a negative value ends what was chosen for a positive A. */
 enum { LOOKS = 150, ROUNDS = 3, WIDTHS = 4, INDEFINITE = 3 };
 
 struct lobpcg {
@@ -58,23 +58,75 @@ static struct small square_of(const struct lobpcg *l, double *at, int rows, int 
 
 /* ------------------------------------------------------------- a basis that is computed anew */
 
-/* The first `columns` of S: orthonormal, multiplied by A, and rotated to Ritz vectors. */
-static spmv_status refresh(struct lobpcg *l, int columns)
+/* S = S C, AS = AS C, MS = MS C, of the first `rows` columns. */
+static spmv_status turn(const struct lobpcg *l, int rows, struct small c)
+{
+    spmv_status st = SPMV_OK;
+    const struct eigen_block blocks[] = {l->s, l->as, l->ms};
+    for (int b = 0; b < (l->p->has_mass ? 3 : 2); b++)
+        TRY(block_combine(&l->v, part(l, blocks[b], 0, rows), c.at, part(l, blocks[b], 0, c.columns)));
+done:
+    return st;
+}
+
+/* The coefficients (l->y) of Ritz vectors in the first columns of S, which are nearly orthonormal, by one pass.
+ * *nearly: false if they are not. */
+static spmv_status find_ritz(struct lobpcg *l, int columns, bool *nearly)
 {
     spmv_status st = SPMV_OK;
     struct eigen_problem *const p = l->p;
     const struct eigen_block s = part(l, l->s, 0, columns), as = part(l, l->as, 0, columns),
                              ms = part(l, l->ms, 0, columns);
-    const struct small h = square_of(l, l->whole, columns, columns), y = square_of(l, l->y, columns, columns);
-    TRY(eigen_orthonormalise(p, &l->v, s, ms));
+    const struct small gram = square_of(l, l->gram, columns, columns), a = square_of(l, l->own, columns, columns);
+    const struct small turned = square_of(l, l->turned, columns, columns), h = square_of(l, l->whole, columns, columns);
+    const struct small ritz = square_of(l, l->own, columns, columns), y = square_of(l, l->y, columns, columns);
+    struct small z = square_of(l, l->c, columns, columns);
+    double least = 0;
+    int rank = 0;
+    if (p->has_mass)
+        TRY(eigen_multiply(p, &p->mass, s, ms));
+    TRY(eigen_multiply(p, &p->a, s, as));
+    TRY(block_gram(&l->v, s, p->has_mass ? ms : s, &as, gram.at, a.at));
+    small_make_hermitian(gram);
+    TRY(small_orthonormalise(p->ctx, gram, 0.5, &z, &rank, &least));
+    *nearly = rank == columns;
+    if (!*nearly)
+        goto done;
+    small_multiply(a, false, z, 0, turned);
+    small_multiply(z, true, turned, 0, h);
+    small_make_hermitian(h);
+    TRY(small_eigen(p->ctx, h, l->theta, 0, ritz));
+    small_multiply(z, false, ritz, 0, y);
+done:
+    return st;
+}
+
+/* The same of any columns, which become orthonormal. */
+static spmv_status find_ritz_of_any(struct lobpcg *l, int columns)
+{
+    spmv_status st = SPMV_OK;
+    struct eigen_problem *const p = l->p;
+    const struct eigen_block s = part(l, l->s, 0, columns), as = part(l, l->as, 0, columns);
+    const struct small h = square_of(l, l->whole, columns, columns);
+    TRY(eigen_orthonormalise(p, &l->v, s, part(l, l->ms, 0, columns)));
     TRY(eigen_multiply(p, &p->a, s, as));
     TRY(block_gram(&l->v, s, as, NULL, h.at, NULL));
     small_make_hermitian(h);
-    TRY(small_eigen(p->ctx, h, l->theta, 0, y));
-    TRY(block_combine(&l->v, s, y.at, s));
-    TRY(block_combine(&l->v, as, y.at, as));
-    if (p->has_mass)
-        TRY(block_combine(&l->v, ms, y.at, ms));
+    TRY(small_eigen(p->ctx, h, l->theta, 0, square_of(l, l->y, columns, columns)));
+done:
+    return st;
+}
+
+/* The first `columns` of S: orthonormal, multiplied by A, and rotated to Ritz vectors. starts: they are not orthonormal. */
+static spmv_status refresh(struct lobpcg *l, int columns, bool starts)
+{
+    spmv_status st = SPMV_OK;
+    bool nearly = false;
+    if (!starts)
+        TRY(find_ritz(l, columns, &nearly));
+    if (!nearly)
+        TRY(find_ritz_of_any(l, columns));
+    TRY(turn(l, columns, square_of(l, l->y, columns, columns)));
     small_clear(square_of(l, l->h, columns, columns));
     for (int j = 0; j < columns; j++)
         small_at(square_of(l, l->h, columns, columns), j, j)[0] = l->theta[j];
@@ -103,7 +155,7 @@ static spmv_status start(struct lobpcg *l)
         TRY(eigen_precondition(p, &l->v, &l->t, &r, l->sizes, w));
         TRY(block_copy(&l->v, w, x));
     }
-    TRY(refresh(l, l->m));
+    TRY(refresh(l, l->m, true));
 done:
     return st;
 }
@@ -144,14 +196,27 @@ done:
     return st;
 }
 
-/* Columns that get a direction: those that have not converged, and so many others that their number is a multiple of
- * WIDTHS, so that there are few plans. */
+/* The number of columns that get a direction, at least count. Each number takes plans of its own, for all levels of
+ * multigrid, which on a GPU take longer than some more columns: there it is that of all columns, or of about a half, a
+ * quarter and so on. */
+static int width_for(const struct lobpcg *l, int count)
+{
+    int width = (int)min_i64(l->m, ceil_divide(count, WIDTHS) * WIDTHS);
+    if (!context_on_device(l->p->ctx))
+        return width;
+    width = l->m;
+    for (int half; (half = (int)ceil_divide(width / 2, WIDTHS) * WIDTHS) < width && count <= half;)
+        width = half;
+    return width;
+}
+
+/* Columns that get a direction: those that have not converged, and others. */
 static void choose_active(struct lobpcg *l)
 {
     int count = 0;
     for (int j = 0; j < l->m; j++)
         count += l->squares[j] > tolerance(l, l->theta[j]);
-    const int wanted = (int)min_i64(l->m, ceil_divide(count, WIDTHS) * WIDTHS);
+    const int wanted = width_for(l, count);
     l->of_w = 0;
     for (int more = wanted - count, j = l->m - 1; j >= 0; j--) {
         const bool open = l->squares[j] > tolerance(l, l->theta[j]);
@@ -355,10 +420,7 @@ static spmv_status step(struct lobpcg *l)
     small_copy(y, small_part(both, 0, 0, rows, l->m));
     small_copy(c, small_part(both, 0, l->m, rows, c.columns));
     unfold(l, small_part(both, 0, 0, q, columns), small_part(both, q, 0, rank, columns), to);
-    TRY(block_combine(&l->v, part(l, l->s, 0, s), to.at, part(l, l->s, 0, columns)));
-    TRY(block_combine(&l->v, part(l, l->as, 0, s), to.at, part(l, l->as, 0, columns)));
-    if (p->has_mass)
-        TRY(block_combine(&l->v, part(l, l->ms, 0, s), to.at, part(l, l->ms, 0, columns)));
+    TRY(turn(l, s, to));
     l->of_p = c.columns;
     l->of_w = 0;
     l->fresh = false;
@@ -375,7 +437,7 @@ static spmv_status verify(struct lobpcg *l, bool *converged)
     struct eigen_problem *const p = l->p;
     double worst = 0, over = 0;
     if (!l->fresh)
-        TRY(refresh(l, l->m + l->of_p));
+        TRY(refresh(l, l->m + l->of_p, false));
     TRY(measure(l, &worst));
     *converged = worst <= 1;
     if (!*converged || !p->has_mass)
@@ -438,7 +500,7 @@ static spmv_status iterate(struct lobpcg *l)
             return st;
         }
         if (l->loss > 0.1 * sqrt(p->unit))
-            TRY(refresh(l, l->m + l->of_p));
+            TRY(refresh(l, l->m + l->of_p, false));
         choose_active(l);
         if (l->of_w == 0) { /* only after a refusal */
             l->of_w = 1;
@@ -462,7 +524,7 @@ static spmv_status open(struct lobpcg *l)
                                  &l->y, &l->c,    &l->gram, &l->own, &l->turned};
     l->m = m;
     l->strict = p->has_mass ? 2 : 1;
-    TRY(eigen_vectors_open(p->ctx, p->type, p->n, most, 6 * (int64_t)m * m, &l->v));
+    TRY(eigen_vectors_open(p->ctx, p->type, p->n, most, 8 * (int64_t)m * m, &l->v));
     l->s = l->as = l->ms = (struct eigen_block){NULL, most, most};
     TRY(context_alloc(p->ctx, bytes, &l->s.at));
     TRY(context_alloc(p->ctx, bytes, &l->as.at));

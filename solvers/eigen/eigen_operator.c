@@ -94,18 +94,22 @@ void eigen_matrix_drop(spmv_context *ctx, struct eigen_matrix *m)
     *m = (struct eigen_matrix){.count = 0};
 }
 
+/* The plan for these columns, or one that is there for at least half of them, the first ones; otherwise a new one. */
 static spmv_status plan_for(const struct eigen_problem *p, struct eigen_matrix *m, struct eigen_block from,
-                            struct eigen_block to, spmv_plan **plan)
+                            struct eigen_block to, struct eigen_plan *chosen)
 {
     spmv_status st = SPMV_OK;
     spmv_plan_options o;
+    spmv_plan *plan = NULL;
+    chosen->columns = 0;
     for (int i = 0; i < m->count; i++) {
         const struct eigen_plan *const e = &m->plans[i];
-        if (e->columns == from.columns && e->x_stride == from.stride && e->y_stride == to.stride) {
-            *plan = e->plan;
-            return st;
-        }
+        if (e->columns <= from.columns && 2 * e->columns >= from.columns && e->columns > chosen->columns &&
+            e->x_stride == from.stride && e->y_stride == to.stride)
+            *chosen = *e;
     }
+    if (chosen->columns > 0)
+        return st;
     if (m->count == EIGEN_PLANS)
         spmv_plan_destroy(m->plans[--m->count].plan);
     spmv_plan_options_init(&o, sizeof o);
@@ -114,8 +118,8 @@ static spmv_status plan_for(const struct eigen_problem *p, struct eigen_matrix *
     o.vectors = from.columns;
     o.x_stride = from.stride;
     o.y_stride = to.stride;
-    TRY(spmv_plan_create(p->ctx, &m->a, &o, plan));
-    m->plans[m->count++] = (struct eigen_plan){*plan, from.columns, from.stride, to.stride};
+    TRY(spmv_plan_create(p->ctx, &m->a, &o, &plan));
+    *chosen = m->plans[m->count++] = (struct eigen_plan){plan, from.columns, from.stride, to.stride};
 done:
     return st;
 }
@@ -123,11 +127,18 @@ done:
 spmv_status eigen_multiply(struct eigen_problem *p, struct eigen_matrix *m, struct eigen_block from,
                            struct eigen_block to)
 {
-    spmv_plan *plan = NULL;
-    const spmv_status st = plan_for(p, m, from, to, &plan);
+    spmv_status st = SPMV_OK;
+    struct eigen_plan e = {.columns = 0};
     if (m == &p->a)
         p->products += from.columns;
-    return st != SPMV_OK ? st : spmv_apply(plan, NULL, from.at, NULL, to.at);
+    for (int first = 0; first < from.columns; first += e.columns) {
+        const int left = from.columns - first;
+        const struct eigen_block x = block_part(from, p->type, first, left), y = block_part(to, p->type, first, left);
+        TRY(plan_for(p, m, x, y, &e));
+        TRY(spmv_apply(e.plan, NULL, x.at, NULL, y.at));
+    }
+done:
+    return st;
 }
 
 /* ------------------------------------------------------------- preconditioners */

@@ -1,6 +1,7 @@
 /* Passes over blocks of vectors for eigenvalue problems on CUDA (eigen_passes.h).
  *
- * gram:     a block has a stripe of the rows and P x Q of the sums, a thread 4 x SIDE of them in registers. Rows pass
+ * gram:     a block has a stripe of the rows and P x Q of the sums, a thread 4 x SIDE of them in registers. No bit depends
+ *           on these sizes. Rows pass
  *           through shared memory as f64. Another kernel adds the stripes in their order. X and Y are read from memory about
  *           once: the blocks of a stripe run side by side.
  * combine:  a block has some rows, which it reads as a whole into shared memory before it writes, so the result may replace
@@ -22,23 +23,28 @@ namespace
 
 /* ------------------------------------------------------------- X'Y */
 
-enum { GRAM_ROWS = 32, GRAM_SIDE = 4, GRAM_THREADS = 128 };
+enum { GRAM_ROWS = 32, GRAM_SIDE = 4 };
 
-template <typename T>
+template <typename T, int THREADS>
 __device__ void load_panel(const T *from, int64_t stride, int columns, int first, int width, int64_t row, int64_t end,
                            double *to)
 {
-    for (int k = (int)threadIdx.x; k < GRAM_ROWS * width; k += GRAM_THREADS) {
+    for (int k = (int)threadIdx.x; k < GRAM_ROWS * width; k += THREADS) {
         const int r = k / width, c = k % width;
         to[k] = row + r < end && first + c < columns ? (double)from[(row + r) * stride + first + c] : 0.0;
     }
 }
 
+template <int P, int Q, int SIDE> constexpr int gram_threads = P / GRAM_SIDE *(Q / SIDE);
+
+/* Blocks of a multiprocessor: all of two panels for each stripe run at once on an H100. */
+template <int P> constexpr int gram_resident = P == 96 ? 4 : 1;
+
 template <typename T, int P, int Q, int SIDE>
-__global__ void __launch_bounds__(GRAM_THREADS) gram(const eigen_pass e, int64_t stripe_rows)
+__global__ void __launch_bounds__(gram_threads<P, Q, SIDE>, gram_resident<P>)
+    gram(const eigen_pass e, int64_t stripe_rows)
 {
-    constexpr int ACROSS = Q / SIDE; /* threads with the same rows of sums */
-    static_assert(P / GRAM_SIDE * ACROSS == GRAM_THREADS, "each thread has sums");
+    constexpr int THREADS = gram_threads<P, Q, SIDE>, ACROSS = Q / SIDE; /* threads with the same rows of sums */
     __shared__ double x[GRAM_ROWS * P], y[GRAM_ROWS * Q];
     const int across = (e.q + Q - 1) / Q, down = (e.p + P - 1) / P, panels = across * down;
     const int both = e.z != nullptr ? 2 : 1, panel = (int)(blockIdx.x % (unsigned)(panels * both));
@@ -52,8 +58,8 @@ __global__ void __launch_bounds__(GRAM_THREADS) gram(const eigen_pass e, int64_t
     double sum[GRAM_SIDE][SIDE] = {};
     for (int64_t row = begin; row < end; row += GRAM_ROWS) {
         __syncthreads();
-        load_panel((const T *)e.x, e.x_stride, e.p, a, P, row, end, x);
-        load_panel(right, right_stride, e.q, b, Q, row, end, y);
+        load_panel<T, THREADS>((const T *)e.x, e.x_stride, e.p, a, P, row, end, x);
+        load_panel<T, THREADS>(right, right_stride, e.q, b, Q, row, end, y);
         __syncthreads();
 #pragma unroll 4
         for (int r = 0; r < GRAM_ROWS; r++) {
@@ -104,15 +110,20 @@ spmv_status add(spmv_context *ctx, const eigen_pass *e, int64_t count)
 template <typename T, int P, int Q, int SIDE> spmv_status run_gram_of(spmv_context *ctx, const eigen_pass *e)
 {
     const int64_t panels = ceil_divide(e->q, Q) * ceil_divide(e->p, P) * (e->z != nullptr ? 2 : 1);
-    const spmv_status st = launch(ctx, "eigen gram", (int)(eigen_stripes(e) * panels), GRAM_THREADS,
+    const spmv_status st = launch(ctx, "eigen gram", (int)(eigen_stripes(e) * panels), gram_threads<P, Q, SIDE>,
                                   gram<T, P, Q, SIDE>, *e, e->stripe_rows);
     return st != SPMV_OK ? st : add(ctx, e, (int64_t)e->p * e->q * (e->z != nullptr ? 2 : 1));
 }
 
-/* Few columns: those of a block of lanczos. */
+/* Panels that leave few of their columns empty. 8 columns: a block of lanczos. 32: W of lobpcg for some 20 pairs, where a
+ * basis of up to 96 vectors is one panel. */
 template <typename T> spmv_status run_gram(spmv_context *ctx, const eigen_pass *e)
 {
-    return e->q <= 8 ? run_gram_of<T, 64, 8, 1>(ctx, e) : run_gram_of<T, 32, 64, 4>(ctx, e);
+    return e->q <= 8    ? run_gram_of<T, 64, 8, 1>(ctx, e)
+           : e->q > 32  ? run_gram_of<T, 32, 64, 4>(ctx, e)
+           : e->p <= 32 ? run_gram_of<T, 32, 32, 4>(ctx, e)
+           : e->p <= 64 ? run_gram_of<T, 64, 32, 4>(ctx, e)
+                        : run_gram_of<T, 96, 32, 4>(ctx, e);
 }
 
 /* ------------------------------------------------------------- X C */

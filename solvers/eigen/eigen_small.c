@@ -83,20 +83,41 @@ void small_make_hermitian(struct small m)
 
 /* ------------------------------------------------------------- eigenvalues */
 
-/* Rotates rows i and i + 1 of z. */
-static void rotate(double *restrict low, double *restrict high, int n, double c, double s)
+/* Rotates rows i and i + 1 of z, for i = last - 1, ..., first, by c[i] and s[i]: of `width` columns, whose numbers of
+ * row i stay in registers for the next rotation. */
+static inline void rotate_columns(double *z, int n, int width, int first, int last, const double *c, const double *s)
 {
-    for (int k = 0; k < n; k++) {
-        const double f = high[k];
-        high[k] = s * low[k] + c * f;
-        low[k] = c * low[k] - s * f;
+    double f[8];
+    for (int k = 0; k < width; k++)
+        f[k] = z[(int64_t)last * n + k];
+    for (int i = last - 1; i >= first; i--) {
+        double *const restrict low = z + (int64_t)i * n, *const restrict high = low + n;
+        const double cosine = c[i], sine = s[i];
+        for (int k = 0; k < width; k++) {
+            const double of_low = low[k];
+            high[k] = sine * of_low + cosine * f[k];
+            f[k] = cosine * of_low - sine * f[k];
+        }
     }
+    for (int k = 0; k < width; k++)
+        z[(int64_t)first * n + k] = f[k];
 }
 
-/* Eigenvalues d of the tridiagonal matrix d, e; row j of z becomes eigenvector j. False: not found. */
-static bool implicit_ql(int n, double *d, double *e, double *z)
+static void rotate(double *z, int n, int first, int last, const double *c, const double *s)
 {
+    int k = 0;
+    for (; k + 8 <= n; k += 8)
+        rotate_columns(z + k, n, 8, first, last, c, s);
+    for (; k < n; k++)
+        rotate_columns(z + k, n, 1, first, last, c, s);
+}
+
+/* Eigenvalues d of the tridiagonal matrix d, e; row j of z becomes eigenvector j. turns: 2 n numbers. False: not found. */
+static bool implicit_ql(int n, double *d, double *e, double *z, double *turns)
+{
+    double *const cosines = turns, *const sines = turns + n;
     enum { MOST = 60 };
+    int exponent = 0;
     memset(z, 0, (size_t)n * (size_t)n * sizeof *z);
     for (int i = 0; i < n; i++)
         z[(int64_t)i * n + i] = 1;
@@ -104,6 +125,14 @@ static bool implicit_ql(int n, double *d, double *e, double *z)
     e[n - 1] = 0;
     for (int i = 0; i < n; i++)
         norm = fmax(norm, fabs(d[i]) + fabs(e[i]));
+    /* so that no square leaves the range; those that vanish are far below the roundoff */
+    (void)frexp(norm, &exponent);
+    exponent = exponent < -1000 ? -1000 : exponent;
+    for (int i = 0; i < n; i++) {
+        d[i] = ldexp(d[i], -exponent);
+        e[i] = ldexp(e[i], -exponent);
+    }
+    norm = ldexp(norm, -exponent);
     for (int l = 0; l < n; l++)
         for (int step = 0;; step++) {
             int m = l;
@@ -118,7 +147,7 @@ static bool implicit_ql(int n, double *d, double *e, double *z)
             g = d[m] - d[l] + e[l] / (g + copysign(r, g));
             for (; i >= l; i--) {
                 const double f = s * e[i], b = c * e[i];
-                e[i + 1] = r = hypot(f, g);
+                e[i + 1] = r = sqrt(f * f + g * g);
                 if (r == 0) {
                     d[i + 1] -= p;
                     e[m] = 0;
@@ -131,14 +160,18 @@ static bool implicit_ql(int n, double *d, double *e, double *z)
                 p = s * r;
                 d[i + 1] = g + p;
                 g = c * r - b;
-                rotate(z + (int64_t)i * n, z + (int64_t)(i + 1) * n, n, c, s);
+                cosines[i] = c;
+                sines[i] = s;
             }
+            rotate(z, n, i + 1, m, cosines, sines);
             if (r == 0 && i >= l)
                 continue;
             d[l] -= p;
             e[l] = g;
             e[m] = 0;
         }
+    for (int i = 0; i < n; i++)
+        d[i] = ldexp(d[i], exponent);
     return true;
 }
 
@@ -169,18 +202,18 @@ spmv_status small_eigen(spmv_context *ctx, struct small a, double *values, int f
     struct place *order = NULL;
     if (n == 0)
         return st;
-    TRY(host_alloc(ctx, (int64_t)n * (3 + 3 * parts) * 8, "a dense matrix", (void **)&d));
+    TRY(host_alloc(ctx, (int64_t)n * (5 + 3 * parts) * 8, "a dense matrix", (void **)&d));
     TRY(host_alloc(ctx, (int64_t)n * n * 8, "a dense matrix", (void **)&z));
     TRY(host_alloc(ctx, (int64_t)n * (int64_t)sizeof *order, "a dense matrix", (void **)&order));
-    double *const e = d + n, *const tau = e + n, *const phase = tau + n, *const w = phase + n * parts,
-                  *const y = w + n * parts;
+    double *const e = d + n, *const tau = e + n, *const turns = tau + n, *const phase = turns + 2 * n,
+                  *const w = phase + n * parts, *const y = w + n * parts;
     bool found = is_finite(a);
     if (found) {
         if (parts == 1)
             reduce_real(a, d, e, tau, phase, w);
         else
             reduce_complex(a, d, e, tau, (number *)phase, (number *)w);
-        found = implicit_ql(n, d, e, z);
+        found = implicit_ql(n, d, e, z, turns);
     }
     if (!found) {
         st =

@@ -22,6 +22,19 @@ static void TYPED(multiply)(struct small a, bool adjoint, struct small b, int si
     }
 }
 
+/* The sum of x_i y_i, or of conj(x_i) y_i, in four chains, which the compiler can compute side by side. */
+static NUMBER TYPED(dot)(bool adjoint, const NUMBER *restrict x, const NUMBER *restrict y, int n)
+{
+    NUMBER sum[4] = {0};
+    int i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int c = 0; c < 4; c++)
+            sum[c] += (adjoint ? CONJ(x[i + c]) : x[i + c]) * y[i + c];
+    for (; i < n; i++)
+        sum[0] += (adjoint ? CONJ(x[i]) : x[i]) * y[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 /* Reduces a to the tridiagonal matrix of d and |e|; row k of a keeps the vector of reflection k from column k + 1 on.
  * phase: of the diagonal matrix that makes the numbers beside the diagonal real. w: n numbers. */
 static void TYPED(reduce)(struct small m, double *d, double *e, double *tau, NUMBER *phase, NUMBER *w)
@@ -48,11 +61,7 @@ static void TYPED(reduce)(struct small m, double *d, double *e, double *tau, NUM
             tau[k] = 1 / (norm * (norm + size));
             NUMBER part = 0;
             for (int i = k + 1; i < n; i++) {
-                const NUMBER *const row = a + i * stride;
-                NUMBER sum = 0;
-                for (int j = k + 1; j < n; j++)
-                    sum += row[j] * v[j];
-                w[i] = tau[k] * sum;
+                w[i] = tau[k] * TYPED(dot)(false, a + i * stride + k + 1, v + k + 1, n - k - 1);
                 part += CONJ(v[i]) * w[i];
             }
             part *= 0.5 * tau[k];
@@ -82,12 +91,9 @@ static void TYPED(transform_back)(struct small m, const double *tau, const NUMBE
         y[i] = phase[i] * z[i];
     for (int k = n - 2; k >= 0; k--) {
         const NUMBER *const v = (const NUMBER *)m.at + (int64_t)k * m.stride;
-        NUMBER sum = 0;
         if (tau[k] == 0)
             continue;
-        for (int i = k + 1; i < n; i++)
-            sum += CONJ(v[i]) * y[i];
-        sum *= tau[k];
+        const NUMBER sum = tau[k] * TYPED(dot)(true, v + k + 1, y + k + 1, n - k - 1);
         for (int i = k + 1; i < n; i++)
             y[i] -= sum * v[i];
     }

@@ -169,7 +169,7 @@ static spmv_status run_persistent(struct krylov_loop *g, int64_t base, int64_t *
     spmv_status st = SPMV_OK;
     bool begins = true;
     do {
-        TRY(krylov_persistent_steps(g, begins));
+        TRY(g->many_steps(g, begins));
         TRY(spmv_download(g->s.ctx, g->v.state, &g->host, (int64_t)sizeof g->host));
         TRY(tell(g, base, next));
         begins = false;
@@ -180,7 +180,7 @@ done:
 
 spmv_status krylov_loop_steps(struct krylov_loop *g, int64_t base, int64_t *next)
 {
-    if (g->persistent != NULL)
+    if (g->many_steps != NULL)
         return run_persistent(g, base, next);
     if (g->queue != NULL && g->s.on_iterate == NULL)
         return run_queued(g, base, next);
@@ -380,6 +380,8 @@ static spmv_status open(struct krylov_loop *g)
                                    .rank_parts = g->v.rank_parts};
     if (context_on_device(s->ctx) && ranks == NULL && g->s.solver->step != NULL && !plan_is_operator(s->plan)) {
         TRY(krylov_persistent_open(g, &g->persistent));
+        if (g->persistent != NULL)
+            g->many_steps = krylov_persistent_steps;
         if (g->persistent == NULL)
             TRY(krylov_queue_open(g, &g->queue));
     }

@@ -21,6 +21,8 @@ struct krylov_loop {
     struct krylov_state host;   /* the last copy of the state */
     struct krylov_queue *queue; /* cuda; NULL with persistent */
     struct krylov_persistent *persistent;
+    /* Queues a kernel of many steps, fewer than the ring has; begins: the first one after the solver's begin. NULL: none */
+    spmv_status (*many_steps)(struct krylov_loop *g, bool begins);
     void *small;          /* memory of the state, its arrays and the parts of sums */
     void *vectors;        /* memory of the solver's vectors, `stride` elements apart, the first after `room` */
     int64_t stride, room; /* with ranks, each vector has room for elements of others */

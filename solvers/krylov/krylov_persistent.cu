@@ -34,13 +34,7 @@
  *             65, 2017.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-#include <type_traits>
-
-#include "device/block.cuh"
-#include "device/grid_barrier.cuh"
-#include "product/cuda/spmv_types.cuh"
-#include "solvers/krylov/krylov_basis.cuh"
+#include "solvers/krylov/krylov_persistent.cuh"
 
 extern "C" {
 #include "solvers/krylov/krylov_loop.h"
@@ -50,185 +44,13 @@ extern "C" {
 namespace
 {
 
-using namespace grid_barrier;
-using namespace krylov_basis;
-
-/* ROWS_LEAST: fewer rows a block would need more blocks, which slow the barriers down. MOST_BLOCKS:
- * with rows; the clerk is one more, all multiprocessors of an H100. */
-enum { BLOCK = 512, WARPS = BLOCK / warp_lanes, BATCH = 16, ROWS_LEAST = 256, MOST_BLOCKS = 131 };
-
 /* Steps of a launch of bicgstab; the state notes the residuals of one launch. */
 enum { MOST_STEPS = 128 };
 static_assert((int)KRYLOV_RING > (int)KRYLOV_MOST_BASIS && (int)KRYLOV_RING > (int)MOST_STEPS,
               "one launch fits the ring");
 
-/* Static shared memory, and what the system keeps of each block's. */
-enum { STATIC_BYTES = 6144 };
-
 /* Above, kernels of one pass each are faster. */
 enum { GMRES_MOST_ROWS = 1100000, BICGSTAB_MOST_ROWS = 250000 };
-
-/* Longer rows would be the work of one warp for too long. */
-enum { LONGEST_ROW = 2048 };
-
-/* The matrix, and how rows are dealt: rows_each a block, `lanes` lanes a row, a power of two. cells:
- * entries for which a block has shared memory. */
-template <typename T, typename Stored> struct dealt_rows {
-    const int32_t *row_ptr, *col;
-    const Stored *val; /* NULL: a pattern */
-    const T *scale;    /* M^-1, a diagonal; NULL: none */
-    int rows, rows_each, lanes, cells;
-};
-
-/* The block's rows of A in shared memory. */
-template <typename Stored> struct near_rows {
-    Stored *val;
-    int32_t *begin, *col; /* begin: rows_each + 1 */
-
-    static constexpr int cell_bytes = (int)(sizeof(Stored) + sizeof(int32_t));
-    static __host__ __device__ int bytes(int rows_each, int cells)
-    {
-        return (cells * cell_bytes + (rows_each + 1) * (int)sizeof(int32_t) + 15) / 16 * 16;
-    }
-    __device__ near_rows(unsigned char *memory, int cells)
-        : val((Stored *)memory), begin((int32_t *)(val + cells) + cells), col((int32_t *)(val + cells))
-    {
-    }
-};
-
-struct meeting_place {
-    krylov_state *state;
-    double *parts; /* sum d of block b at b * width + d */
-    int width;
-    unsigned *arrived; /* 0 before the launch */
-    unsigned *ended;   /* gmres: whether the run has ended, of even and of odd steps; 0 before the launch */
-};
-
-/* The block's own rows. The clerk has none. */
-struct own_rows {
-    int first, count;
-};
-template <typename T, typename Stored> __device__ own_rows rows_of_block(const dealt_rows<T, Stored> &a)
-{
-    const int first = (int)blockIdx.x * a.rows_each, left = a.rows - first;
-    return {first, left < 0 ? 0 : left < a.rows_each ? left : a.rows_each};
-}
-
-/* The barrier, in two halves. For all threads of all blocks; *passed counts. */
-__device__ void arrive_block(const meeting_place &place)
-{
-    __syncthreads();
-    if (gridDim.x > 1 && threadIdx.x == 0)
-        arrive(place.arrived);
-}
-__device__ void await_blocks(const meeting_place &place, unsigned *passed)
-{
-    *passed += 1;
-    if (gridDim.x > 1 && threadIdx.x == 0)
-        await_all(place.arrived, *passed * gridDim.x);
-    __syncthreads();
-}
-
-/* Copies the block's rows to shared memory. False: there is too little. For all threads. */
-template <typename T, typename Stored>
-__device__ bool copy_rows(const dealt_rows<T, Stored> &a, own_rows own, const near_rows<Stored> &near)
-{
-    const int begin = own.count > 0 ? a.row_ptr[own.first] : 0;
-    const int count = own.count > 0 ? a.row_ptr[own.first + own.count] - begin : 0;
-    if (count > a.cells)
-        return false;
-    for (int r = (int)threadIdx.x; r <= own.count; r += BLOCK)
-        near.begin[r] = own.count > 0 ? a.row_ptr[own.first + r] - begin : 0;
-    for (int k = (int)threadIdx.x; k < count; k += BLOCK) {
-        near.col[k] = a.col[begin + k];
-        near.val[k] = a.val != nullptr ? a.val[begin + k] : Stored(1);
-    }
-    __syncthreads();
-    return true;
-}
-
-/* Calls take(row of the block, sum) with sum = that row of A times the vector `from`, of elements or
- * pairs. */
-template <typename T, typename Stored, typename E, typename Take>
-__device__ void multiply_with(const int32_t *begin, const int32_t *col, const Stored *val, int lanes, int count,
-                              const E *from, const Take &take)
-{
-    enum { AT_ONCE = 8 }; /* entries whose loads are in flight together */
-    const int lane = (int)threadIdx.x % lanes, together = BLOCK / lanes;
-    for (int base = 0; base < count; base += together) {
-        const int r = base + (int)threadIdx.x / lanes;
-        pair<T> sum = {};
-        if (r < count) {
-            const int end = begin[r + 1];
-            for (int k = begin[r] + lane; k < end; k += AT_ONCE * lanes) {
-                E element[AT_ONCE] = {};
-                T value[AT_ONCE] = {};
-#pragma unroll
-                for (int u = 0; u < AT_ONCE; u++)
-                    if (k + u * lanes < end) {
-                        element[u] = load_others(from + col[k + u * lanes]);
-                        value[u] = val != nullptr ? T(val[k + u * lanes]) : T(1);
-                    }
-#pragma unroll
-                for (int u = 0; u < AT_ONCE; u++) {
-                    if (k + u * lanes >= end)
-                        break;
-                    if constexpr (std::is_same_v<E, T>) {
-                        sum.z += value[u] * element[u];
-                    } else {
-                        sum.z += value[u] * element[u].z;
-                        sum.t += value[u] * element[u].t;
-                    }
-                }
-            }
-        }
-        for (int mask = lanes / 2; mask > 0; mask /= 2) {
-            sum.z += __shfl_xor_sync(0xffffffffu, sum.z, mask);
-            if constexpr (!std::is_same_v<E, T>)
-                sum.t += __shfl_xor_sync(0xffffffffu, sum.t, mask);
-        }
-        if (r < count && lane == 0)
-            take(r, sum);
-    }
-}
-
-template <typename T, typename Stored, typename E, typename Take>
-__device__ void multiply_rows(const dealt_rows<T, Stored> &a, const near_rows<Stored> &near, bool is_near, own_rows own,
-                              const E *from, const Take &take)
-{
-    if (is_near)
-        multiply_with<T>(near.begin, near.col, (const Stored *)near.val, a.lanes, own.count, from, take);
-    else
-        multiply_with<T>(a.row_ptr + own.first, a.col, a.val, a.lanes, own.count, from, take);
-}
-
-/* Adds the parts of all blocks: totals[d], d < sums, in shared memory. LANES lanes add up a sum; their
- * loads are in flight together. */
-template <int LANES> __device__ void add_parts(const meeting_place &place, int sums, double *totals)
-{
-    enum { BLOCKS_EACH = (MOST_BLOCKS + LANES) / LANES, AT_ONCE = BLOCKS_EACH < 17 ? BLOCKS_EACH : 17 };
-    const int lane = (int)threadIdx.x % LANES, blocks = (int)gridDim.x;
-    for (int first = 0; first < sums; first += BLOCK / LANES) {
-        const int d = first + (int)threadIdx.x / LANES;
-        const double *const its = place.parts + (d < sums ? d : 0);
-        double sum = 0;
-        for (int b = lane; b < blocks; b += LANES * AT_ONCE) {
-            double part[AT_ONCE] = {};
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
-                if (b + k * LANES < blocks)
-                    part[k] = load_others(its + (b + k * LANES) * place.width);
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
-                sum += part[k];
-        }
-        for (int mask = LANES / 2; mask > 0; mask /= 2)
-            sum += shuffled(sum, mask);
-        if (lane == 0 && d < sums)
-            totals[d] = sum;
-    }
-    __syncthreads();
-}
 
 /* ------------------------------------------------------------- gmres */
 
@@ -474,28 +296,6 @@ template <typename T, typename Stored> struct bicgstab_run {
     bool begins;    /* the first launch of the run: q is not set */
 };
 
-/* Two sums over the block, in parts. */
-__device__ void store_parts(double one, double two, const meeting_place &place)
-{
-    __shared__ double of_warps[2][WARPS];
-    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
-    one = sum_of_warp(one);
-    two = sum_of_warp(two);
-    if (lane == 0) {
-        of_warps[0][warp] = one;
-        of_warps[1][warp] = two;
-    }
-    __syncthreads();
-    if (warp == 0) {
-        one = sum_of_warp(lane < WARPS ? of_warps[0][lane] : 0);
-        two = sum_of_warp(lane < WARPS ? of_warps[1][lane] : 0);
-        if (lane == 0) {
-            place.parts[blockIdx.x * place.width] = one;
-            place.parts[blockIdx.x * place.width + 1] = two;
-        }
-    }
-}
-
 template <typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK) bicgstab_steps(bicgstab_run<T, Stored> g)
 {
@@ -523,7 +323,7 @@ __global__ void __launch_bounds__(BLOCK) bicgstab_steps(bicgstab_run<T, Stored> 
     /* Adds the sums up over all blocks, and computes coefficients. False: the run has ended. */
     const auto finish = [&](double one, double two, krylov_finish which) {
         place.parts = g.place.parts + passed % 2 * gridDim.x * g.place.width; /* two sets, used in turn */
-        store_parts(one, two, place);
+        store_parts({one, two}, place);
         arrive_block(place);
         await_blocks(place, &passed);
         add_parts<warp_lanes>(place, KRYLOV_MOST_SUMS, totals);
@@ -601,15 +401,6 @@ __global__ void __launch_bounds__(BLOCK) bicgstab_steps(bicgstab_run<T, Stored> 
 struct shape {
     int blocks, rows_each, lanes, cells, kept, shared_bytes;
 };
-
-/* Lanes a row: about as many as the mean row has entries, so that a row is one or two loads of each. */
-int lanes_for(int64_t rows, int64_t nnz)
-{
-    int lanes = 1;
-    while (lanes < warp_lanes && 8 * lanes * rows < nnz)
-        lanes *= 2;
-    return lanes;
-}
 
 bool is_gmres(const struct krylov_loop *g)
 {

@@ -13,6 +13,8 @@
 #include "formats/matrix_internal.h"
 #include "solvers/krylov/krylov_loop.h"
 
+struct least_squares_persistent;
+
 struct spmv_least_squares {
     spmv_context *ctx;
     const struct krylov_solver *solver;
@@ -72,7 +74,15 @@ struct least_squares_run {
     void *vector[LS_VECTORS];
     void *y;         /* the iterate of the run: x - s or x, in the scaled system */
     double gradient; /* of the iteration that is reported */
+    struct least_squares_persistent *persistent;
 };
+
+/* ------------------------------------------------------------- least_squares_persistent.cu */
+
+/* Many steps in one kernel. Sets r->persistent and r->g.many_steps, if the system is suited. */
+spmv_status least_squares_persistent_open(struct least_squares_run *r) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+void least_squares_persistent_close(struct least_squares_run *r) CUDA_ONLY();
+spmv_status least_squares_persistent_steps(struct krylov_loop *g, bool begins) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* ------------------------------------------------------------- least_squares_solve.c */
 

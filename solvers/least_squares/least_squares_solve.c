@@ -152,6 +152,8 @@ static spmv_status open(struct least_squares_run *r, spmv_least_squares *s)
     for (int v = 0; v < vectors; v++)
         r->vector[v] = (char *)r->g.vectors + (v < LS_V ? v * of_b : LS_V * of_b + (v - LS_V) * of_x) * size;
     if (context_on_device(s->ctx))
+        TRY(least_squares_persistent_open(r));
+    if (context_on_device(s->ctx) && r->g.many_steps == NULL)
         TRY(krylov_queue_open(&r->g, &r->g.queue));
 done:
     return st;
@@ -160,8 +162,10 @@ done:
 static void close(struct least_squares_run *r)
 {
     spmv_context *const ctx = r->g.s.ctx;
-    if (context_on_device(ctx))
+    if (context_on_device(ctx)) {
         krylov_queue_close(r->g.queue);
+        least_squares_persistent_close(r);
+    }
     void *const lent[] = {r->g.s.cells, r->g.small, r->g.vectors};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
         context_take_back(ctx, lent[i]);

@@ -306,42 +306,48 @@ static inline int64_t component_of(const struct null_space *n, int64_t i)
     return n->component != NULL ? n->component[i] : n->components - 1;
 }
 
+static spmv_status split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms);
+
 /* Subtracts from given vectors their means on the components. */
 static spmv_status subtract_means(const struct null_space *n, struct null_vectors *given)
 {
     spmv_status st = SPMV_OK;
-    const int64_t width = given->count * (int64_t)given->parts;
-    long double *sums = NULL;
-    TRY(host_zeros(n->ctx, max_i64(1, n->components * width) * (int64_t)sizeof *sums, what, (void **)&sums));
-    for (int64_t i = 0; i < n->rows; i++)
-        for (int64_t k = 0; k < width && component_of(n, i) >= 0; k++)
-            sums[component_of(n, i) * width + k] += given->at[i * width + k];
-    for (int64_t i = 0; i < n->rows; i++) {
-        const int64_t c = component_of(n, i);
-        for (int64_t k = 0; k < width && c >= 0; k++)
-            given->at[i * width + k] = (double)(given->at[i * width + k] - sums[c * width + k] / n->size[c]);
+    const int parts = given->parts;
+    const int64_t each = given->count * (int64_t)parts;
+    struct null_space means = *n;
+    struct null_space_norms norms;
+    double *vector = NULL;
+    means.type = parts == 2 ? SPMV_C128 : SPMV_F64;
+    TRY(host_alloc(n->ctx, max_i64(1, n->rows * parts) * 8, what, (void **)&vector));
+    for (int j = 0; j < given->count; j++) {
+        for (int64_t k = 0; k < n->rows * parts; k++)
+            vector[k] = given->at[k / parts * each + j * parts + k % parts];
+        TRY(split(&means, vector, vector, &norms));
+        for (int64_t k = 0; k < n->rows * parts; k++)
+            given->at[k / parts * each + j * parts + k % parts] = vector[k];
     }
 done:
-    host_free(sums);
+    host_free(vector);
     return st;
 }
 
-spmv_status null_space_add(spmv_context *ctx, const spmv_csr *a, spmv_type type, const struct null_given *given,
-                           bool symmetric, struct null_space **n)
+spmv_status null_space_add(spmv_context *ctx, const spmv_csr *a, const struct plan_ranks *ranks, spmv_type type,
+                           const struct null_given *given, bool symmetric, struct null_space **n)
 {
     spmv_status st = SPMV_OK;
     struct null_vectors *taken = NULL;
-    TRY(null_vectors_take(ctx, a, type, given, symmetric, &taken));
+    TRY(null_vectors_take(ctx, a, ranks, type, given, symmetric, &taken));
     if (taken == NULL)
         goto done;
     if (*n != NULL)
         TRY(subtract_means(*n, taken));
-    null_vectors_orthonormalise(taken);
+    TRY(null_vectors_orthonormalise(taken));
     if (taken->count == 0)
         goto done;
     if (*n == NULL) {
         TRY(host_zeros(ctx, sizeof **n, "a null space", (void **)n));
-        **n = (struct null_space){.ctx = ctx, .type = type, .rows = a->rows, .all_rows = a->rows};
+        **n = (struct null_space){
+            .ctx = ctx, .type = type, .rows = a->rows, .all_rows = ranks != NULL ? ranks->rows : a->rows};
     }
     (*n)->given = taken;
     taken = NULL;
@@ -394,7 +400,7 @@ static spmv_status add_ranks(const struct null_space *n, const void *v, long dou
 {
     const struct null_parts *const p = n->parts;
     for (int64_t c = 0; c < p->ranks->chunks; c++) {
-        p->own_squares[c] = add_rows(n, v, p->ranks->chunk[c], p->ranks->chunk[c + 1]);
+        p->squares->own[c] = add_rows(n, v, p->ranks->chunk[c], p->ranks->chunk[c + 1]);
         for (int64_t k = p->begin[c]; k < p->begin[c + 1]; k++) {
             struct null_sum *const sum = &n->sum[p->component[p->part[p->ranks->rank] + k]];
             for (int part = 0; part < 2; part++) {
@@ -411,12 +417,12 @@ static spmv_status split(const struct null_space *n, const void *v, void *to, st
     spmv_status st = SPMV_OK;
     const spmv_type part = type_part(n->type);
     const int parts = type_parts(n->type);
-    long double all = 0, along = 0;
+    long double all = 0, along = 0, given = 0, squares = 0;
     if (n->components > 0)
         memset(n->sum, 0, (size_t)n->components * sizeof *n->sum);
     if (n->parts != NULL)
         TRY(add_ranks(n, v, &all));
-    else
+    else if (n->components > 0)
         all = add_rows(n, v, 0, n->rows);
     for (int64_t k = 0; k < n->components; k++)
         for (int c = 0; c < parts; c++) {
@@ -431,7 +437,9 @@ static spmv_status split(const struct null_space *n, const void *v, void *to, st
             real_set(part, to, i * parts + c, k >= 0 ? (double)(value - n->sum[k].of[c]) : value);
         }
     if (n->given != NULL)
-        along += null_vectors_split(n->given, n->type, to);
+        TRY(null_vectors_split(n->given, n->type, to, &given, &squares));
+    along += given;
+    all = n->components > 0 ? all : squares;
     norms->all = (double)sqrtl(all);
     norms->part = (double)sqrtl(along);
 done:

@@ -32,9 +32,10 @@ spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type
 /* The same of a plan for the rows of one of several ranks. Together; all ranks find the same. */
 spmv_status null_space_find_of_ranks(const spmv_plan *plan, enum null_space_rows rows, struct null_space **found);
 
-/* Adds given vectors to *n, which may be NULL. symmetric: A is, else *n is NULL. Errors: null_vectors_take. */
-spmv_status null_space_add(spmv_context *ctx, const spmv_csr *a, spmv_type type, const struct null_given *given,
-                           bool symmetric, struct null_space **n);
+/* Adds given vectors to *n, which may be NULL. symmetric: A is, else *n is NULL. ranks: those of the plan that has a,
+ * or NULL; together. Errors: null_vectors_take. */
+spmv_status null_space_add(spmv_context *ctx, const spmv_csr *a, const struct plan_ranks *ranks, spmv_type type,
+                           const struct null_given *given, bool symmetric, struct null_space **n);
 void null_space_destroy(struct null_space *n);
 
 /* Whether no A x has a part along the vectors, as for a symmetric A. If not, only x is split. */

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "formats/matrix_internal.h"
-#include "solvers/exchange/rank_tools.h"
 
 static const char what[] = "components over ranks";
 
@@ -25,13 +24,11 @@ spmv_status null_ranks_any(const struct plan_ranks *ranks, bool own, bool *any)
 
 /* ------------------------------------------------------------- lists of all ranks */
 
-/* *all: what all ranks have, one after the other; begin: ranks + 1, where that of each rank begins. */
-static spmv_status gather(spmv_context *ctx, const struct plan_ranks *ranks, const void *own, int64_t count,
-                          int64_t size, void **all, int64_t *begin)
+/* begin: ranks + 1, where the elements of each rank begin that has `count`. */
+static spmv_status gather_counts(spmv_context *ctx, const struct plan_ranks *ranks, int64_t count, int64_t *begin)
 {
     spmv_status st = SPMV_OK;
     int64_t *offset = NULL, *counts = NULL;
-    *all = NULL;
     TRY(host_alloc(ctx, (ranks->count + 1) * 8, what, (void **)&offset));
     TRY(host_alloc(ctx, ranks->count * 8, what, (void **)&counts));
     for (int r = 0; r <= ranks->count; r++)
@@ -40,12 +37,36 @@ static spmv_status gather(spmv_context *ctx, const struct plan_ranks *ranks, con
     begin[0] = 0;
     for (int r = 0; r < ranks->count; r++)
         begin[r + 1] = begin[r] + counts[r];
-    TRY(host_alloc(ctx, max_i64(1, begin[ranks->count]) * size, what, all));
-    for (int r = 0; r <= ranks->count; r++)
-        offset[r] = begin[r] * size;
-    TRY(ranks->tools->gather(ranks->self, own, *all, offset));
 done:
     host_free_all(offset, counts);
+    return st;
+}
+
+/* all: what all ranks have, one after the other. */
+static spmv_status gather_known(const struct plan_ranks *ranks, const int64_t *begin, const void *own, int64_t size,
+                                void *all)
+{
+    spmv_status st = SPMV_OK;
+    int64_t *offset = NULL;
+    TRY(host_alloc(NULL, (ranks->count + 1) * 8, what, (void **)&offset));
+    for (int r = 0; r <= ranks->count; r++)
+        offset[r] = begin[r] * size;
+    TRY(ranks->tools->gather(ranks->self, own, all, offset));
+done:
+    host_free(offset);
+    return st;
+}
+
+/* Both. */
+static spmv_status gather(spmv_context *ctx, const struct plan_ranks *ranks, const void *own, int64_t count,
+                          int64_t size, void **all, int64_t *begin)
+{
+    spmv_status st = SPMV_OK;
+    *all = NULL;
+    TRY(gather_counts(ctx, ranks, count, begin));
+    TRY(host_alloc(ctx, max_i64(1, begin[ranks->count]) * size, what, all));
+    TRY(gather_known(ranks, begin, own, size, *all));
+done:
     return st;
 }
 
@@ -142,19 +163,18 @@ done:
     return st;
 }
 
-/* Labels of the rows of other ranks too: label has room + own + after elements. */
-static spmv_status fetch_labels(spmv_context *ctx, const struct rank_tools *tools, const struct rank_halo *h,
-                                int32_t *label)
+spmv_status null_ranks_fetch(spmv_context *ctx, const struct rank_tools *tools, const struct rank_halo *h, void *array,
+                             int64_t size)
 {
     spmv_status st = SPMV_OK;
-    const int64_t bytes = (h->room + h->own + h->after) * 4;
+    const int64_t bytes = (h->room + h->own + h->after) * size;
     void *there = NULL;
     if (!context_on_device(ctx))
-        return tools->fetch(h, label, 4);
-    TRY(context_alloc(ctx, max_i64(4, bytes), &there));
-    TRY(spmv_upload(ctx, label, there, bytes));
-    TRY(tools->fetch(h, there, 4));
-    TRY(spmv_download(ctx, there, label, bytes));
+        return tools->fetch(h, array, size);
+    TRY(context_alloc(ctx, max_i64(size, bytes), &there));
+    TRY(spmv_upload(ctx, array, there, bytes));
+    TRY(tools->fetch(h, there, size));
+    TRY(spmv_download(ctx, there, array, bytes));
 done:
     context_free(ctx, there);
     return st;
@@ -252,7 +272,7 @@ static spmv_status label_all(spmv_context *ctx, const struct plan_ranks *ranks, 
     struct pair *own = NULL, *all = NULL;
     int64_t count = 0, all_count = 0;
     TRY(label_own(ctx, h, a, label + h->room));
-    TRY(fetch_labels(ctx, ranks->tools, h, label));
+    TRY(null_ranks_fetch(ctx, ranks->tools, h, label, 4));
     TRY(find_pairs(ctx, h, a, label, &own, &count));
     TRY(gather_pairs(ctx, ranks, own, count, false, &all, &all_count));
     TRY(relabel(ctx, all, all_count, label + h->room, a->rows));
@@ -284,7 +304,59 @@ done:
     return st;
 }
 
-/* ------------------------------------------------------------- sums */
+/* ------------------------------------------------------------- sums over chunks */
+
+spmv_status null_chunks_make(spmv_context *ctx, const struct plan_ranks *ranks, int64_t rows, int64_t most,
+                             struct null_chunks **made)
+{
+    spmv_status st = SPMV_OK;
+    struct null_chunks *c = NULL;
+    const int64_t each = most * (int64_t)sizeof *c->own;
+    TRY(host_zeros(ctx, sizeof *c, what, (void **)&c));
+    *c = (struct null_chunks){.ranks = ranks, .count = 1, .one = {0, rows}};
+    c->chunk = c->one;
+    if (ranks != NULL) {
+        c->count = ranks->chunks;
+        c->chunk = ranks->chunk;
+        TRY(host_alloc(ctx, (ranks->count + 1) * 8, what, (void **)&c->begin));
+        TRY(gather_counts(ctx, ranks, c->count, c->begin));
+        TRY(host_alloc(ctx, max_i64(1, c->begin[ranks->count]) * each, what, (void **)&c->all));
+    }
+    TRY(host_zeros(ctx, max_i64(1, c->count) * each, what, (void **)&c->own));
+    *made = c;
+    c = NULL;
+done:
+    null_chunks_destroy(c);
+    return st;
+}
+
+void null_chunks_destroy(struct null_chunks *c)
+{
+    if (c == NULL)
+        return;
+    host_free_all(c->own, c->begin, c->all);
+    host_free(c);
+}
+
+spmv_status null_chunks_add(const struct null_chunks *c, int64_t width, long double *sums)
+{
+    spmv_status st = SPMV_OK;
+    const long double *all = c->own;
+    int64_t chunks = c->count;
+    if (c->ranks != NULL) {
+        TRY(gather_known(c->ranks, c->begin, c->own, width * (int64_t)sizeof *c->own, c->all));
+        all = c->all;
+        chunks = c->begin[c->ranks->count];
+    }
+    for (int64_t k = 0; k < width; k++)
+        sums[k] = 0;
+    for (int64_t k = 0; k < chunks * width; k++)
+        sums[k % width] += all[k];
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- sums over components */
 
 /* The parts of own chunks: p->begin, and *own. */
 static spmv_status list_parts(spmv_context *ctx, struct null_parts *p, const int32_t *component, int64_t components,
@@ -322,15 +394,12 @@ spmv_status null_parts_make(spmv_context *ctx, const spmv_plan *plan, const int3
     p->ranks = ranks;
     TRY(host_alloc(ctx, (ranks->chunks + 1) * 8, what, (void **)&p->begin));
     TRY(host_alloc(ctx, (ranks->count + 1) * 8, what, (void **)&p->part));
-    TRY(host_alloc(ctx, (ranks->count + 1) * 8, what, (void **)&p->chunk));
     TRY(list_parts(ctx, p, component, components, &own));
     const int64_t parts = p->begin[ranks->chunks];
     TRY(gather(ctx, ranks, own, parts, 4, (void **)&p->component, p->part));
     TRY(host_zeros(ctx, max_i64(1, parts) * (int64_t)sizeof *p->own, what, (void **)&p->own));
     TRY(host_alloc(ctx, max_i64(1, p->part[ranks->count]) * (int64_t)sizeof *p->all, what, (void **)&p->all));
-    TRY(host_zeros(ctx, max_i64(1, ranks->chunks) * (int64_t)sizeof *p->own_squares, what, (void **)&p->own_squares));
-    TRY(gather(ctx, ranks, p->own_squares, ranks->chunks, (int64_t)sizeof *p->own_squares, (void **)&p->all_squares,
-               p->chunk));
+    TRY(null_chunks_make(ctx, ranks, plan->a.rows, 1, &p->squares));
     *made = p;
     p = NULL;
 done:
@@ -343,35 +412,17 @@ void null_parts_destroy(struct null_parts *p)
 {
     if (p == NULL)
         return;
-    host_free_all(p->begin, p->component, p->part, p->chunk, p->own, p->all, p->own_squares, p->all_squares);
+    null_chunks_destroy(p->squares);
+    host_free_all(p->begin, p->component, p->part, p->own, p->all);
     host_free(p);
-}
-
-/* As gather, where all ranks know how many elements each has. */
-static spmv_status gather_known(const struct null_parts *p, const int64_t *begin, const void *own, int64_t size,
-                                void *all)
-{
-    spmv_status st = SPMV_OK;
-    const struct plan_ranks *const ranks = p->ranks;
-    int64_t *offset = NULL;
-    TRY(host_alloc(NULL, (ranks->count + 1) * 8, what, (void **)&offset));
-    for (int r = 0; r <= ranks->count; r++)
-        offset[r] = begin[r] * size;
-    TRY(ranks->tools->gather(ranks->self, own, all, offset));
-done:
-    host_free(offset);
-    return st;
 }
 
 spmv_status null_parts_add(const struct null_parts *p, int64_t components, struct null_sum *sum, long double *squares)
 {
     spmv_status st = SPMV_OK;
     const int ranks = p->ranks->count;
-    TRY(gather_known(p, p->chunk, p->own_squares, (int64_t)sizeof *p->own_squares, p->all_squares));
-    TRY(gather_known(p, p->part, p->own, (int64_t)sizeof *p->own, p->all));
-    *squares = 0;
-    for (int64_t c = 0; c < p->chunk[ranks]; c++)
-        *squares += p->all_squares[c];
+    TRY(null_chunks_add(p->squares, 1, squares));
+    TRY(gather_known(p->ranks, p->part, p->own, (int64_t)sizeof *p->own, p->all));
     memset(sum, 0, (size_t)components * sizeof *sum);
     for (int64_t k = 0; k < p->part[ranks]; k++)
         for (int c = 0; c < 2; c++)

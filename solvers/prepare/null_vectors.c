@@ -6,7 +6,8 @@
  * no status wrong.
  *
  * Orthonormalisation: modified Gram-Schmidt, each vector twice (L. Giraud, J. Langou, M. Rozloznik, Comput. Math.
- * Appl. 50, 2005). Sums are in the order of the rows, so the bits do not depend on the threads.
+ * Appl. 50, 2005). Sums are in the order of the rows, so the bits do not depend on the threads. With ranks they are in
+ * the order of the rows of a chunk, and then of the chunks of all ranks, so the bits do not depend on their number.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/prepare/null_vectors.h"
@@ -15,23 +16,36 @@
 
 #include "core/reals.h"
 #include "formats/matrix_internal.h"
+#include "solvers/prepare/null_space_ranks.h"
 
 static const char what[] = "null vectors";
 
 /* ------------------------------------------------------------- taking */
 
+/* *value becomes the largest of all ranks. */
+static spmv_status largest(const struct null_vectors *n, double *value)
+{
+    return n->ranks != NULL ? n->ranks->largest(n->ranks->self, value) : SPMV_OK;
+}
+
 static spmv_status check_numbers(spmv_context *ctx, const struct null_vectors *n)
 {
-    for (int64_t k = 0; k < n->rows * n->count * n->parts; k++)
-        if (!isfinite(n->at[k])) {
-            const int64_t element = k / n->parts;
-            return context_fail(ctx, SPMV_ERROR_NOT_FINITE,
-                                "spmv_solver_create: null vector %lld of %d has a number that is not finite in row "
-                                "%lld%s",
-                                (long long)(element % n->count) + 1, n->count, context_number(ctx, element / n->count),
-                                context_counted(ctx));
-        }
-    return SPMV_OK;
+    spmv_status st = SPMV_OK;
+    const int64_t row = n->count * (int64_t)n->parts;
+    double found = -INFINITY; /* less the number of the first element that is not finite */
+    for (int64_t k = 0; k < n->rows * row && found < 0 && isinf(found); k++)
+        if (!isfinite(n->at[k]))
+            found = -(double)(n->first * n->count + k / n->parts);
+    TRY(largest(n, &found));
+    if (!isinf(found)) {
+        const int64_t element = (int64_t)-found;
+        st = context_fail(ctx, SPMV_ERROR_NOT_FINITE,
+                          "spmv_solver_create: null vector %lld of %d has a number that is not finite in row %lld%s",
+                          (long long)(element % n->count) + 1, n->count, context_number(ctx, element / n->count),
+                          context_counted(ctx));
+    }
+done:
+    return st;
 }
 
 static spmv_status fill(spmv_context *ctx, struct null_vectors *n, spmv_type type, const struct null_given *given)
@@ -40,9 +54,9 @@ static spmv_status fill(spmv_context *ctx, struct null_vectors *n, spmv_type typ
     const int64_t numbers = n->rows * n->count * n->parts;
     void *copy = NULL;
     const void *from = NULL;
-    if (given->vectors == NULL) {
+    if (given->block > 0) {
         for (int64_t i = 0; i < n->rows; i++)
-            n->at[(i * n->count + i % n->count) * n->parts] = 1;
+            n->at[(i * n->count + (n->first + i) % n->count) * n->parts] = 1;
         return st;
     }
     TRY(context_read(ctx, given->vectors, numbers * real_bytes(type_part(type)), what, &copy, &from));
@@ -65,7 +79,7 @@ static void entry(const spmv_csr *a, int64_t k, bool conjugate, double value[2])
     value[1] = !complex ? 0 : real_at(part, a->val, 2 * k + 1) * (conjugate ? -1 : 1);
 }
 
-/* sums, count times 3 numbers a row, += a_ij v_j (or conj(a_ij) v_j): its parts, and its modulus. */
+/* sums, count times 3 numbers, += a_ij v_j (or conj(a_ij) v_j): its parts, and its modulus. */
 static void add_product(const struct null_vectors *n, const double value[2], const double *v, double *sums)
 {
     for (int j = 0; j < n->count; j++, v += n->parts, sums += 3) {
@@ -76,36 +90,179 @@ static void add_product(const struct null_vectors *n, const double value[2], con
     }
 }
 
-/* Norms of A v and of |A| |v|, or with the adjoint, of each vector: *zero: all are 0 up to rounding, else *worst is
- * the first vector that is not. */
-static spmv_status look_at_products(spmv_context *ctx, const spmv_csr *a, const struct null_vectors *n, bool adjoint,
-                                    bool *zero, int *worst, double norms[2])
+/* What products with the vectors say. */
+struct verdict {
+    bool zero;      /* all are 0 up to rounding */
+    int worst;      /* else: the first vector whose product is not */
+    double norm[2]; /* of A v, and the largest that rounding may leave */
+};
+
+/* The products of A, or of its conjugate, with vectors that have a row for each column of A. */
+static spmv_status look_at_products(spmv_context *ctx, const spmv_csr *a, bool conjugate, const struct null_vectors *n,
+                                    const double *v, struct verdict *verdict)
 {
     spmv_status st = SPMV_OK;
     const int64_t width = n->count * (int64_t)3, row = n->count * (int64_t)n->parts;
+    const struct null_chunks *const chunks = n->chunks;
     double *sums = NULL;
-    TRY(host_zeros(ctx, max_i64(1, n->rows * width) * 8, what, (void **)&sums));
-    for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
-            double value[2];
-            entry(a, k, adjoint, value);
-            add_product(n, value, n->at + (adjoint ? i : a->col[k]) * row, sums + (adjoint ? a->col[k] : i) * width);
+    TRY(host_alloc(ctx, width * 8, what, (void **)&sums));
+    for (int64_t c = 0; c < chunks->count; c++) {
+        long double *const own = chunks->own + 2 * c * n->count;
+        for (int j = 0; j < 2 * n->count; j++)
+            own[j] = 0;
+        for (int64_t i = chunks->chunk[c]; i < chunks->chunk[c + 1]; i++) {
+            for (int64_t k = 0; k < width; k++)
+                sums[k] = 0;
+            for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+                double value[2];
+                entry(a, k, conjugate, value);
+                add_product(n, value, v + a->col[k] * row, sums);
+            }
+            for (int j = 0; j < n->count; j++) {
+                const double *const s = sums + j * (int64_t)3;
+                own[2 * j] += (long double)s[0] * s[0] + (long double)s[1] * s[1];
+                own[2 * j + 1] += (long double)s[2] * s[2];
+            }
         }
-    *zero = true;
-    for (int j = 0; j < n->count && *zero; j++) {
-        long double product = 0, terms = 0;
-        for (int64_t i = 0; i < n->rows; i++) {
-            const double *const s = sums + i * width + j * (int64_t)3;
-            product += (long double)s[0] * s[0] + (long double)s[1] * s[1];
-            terms += (long double)s[2] * s[2];
-        }
-        norms[0] = (double)sqrtl(product);
-        norms[1] = n->least * (double)sqrtl(terms);
-        *zero = norms[0] <= norms[1];
-        *worst = j;
+    }
+    TRY(null_chunks_add(chunks, 2 * n->count, n->sum));
+    verdict->zero = true;
+    for (int j = 0; j < n->count && verdict->zero; j++) {
+        verdict->worst = j;
+        verdict->norm[0] = (double)sqrtl(n->sum[2 * j]);
+        verdict->norm[1] = n->least * (double)sqrtl(n->sum[2 * j + 1]);
+        verdict->zero = verdict->norm[0] <= verdict->norm[1];
     }
 done:
     host_free(sums);
+    return st;
+}
+
+/* *all: the vectors with the rows of other ranks that a halo has. */
+static spmv_status fetch(spmv_context *ctx, const struct null_vectors *n, const struct rank_halo *h, double **all)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t row = n->count * (int64_t)n->parts;
+    TRY(host_zeros(ctx, max_i64(1, (h->room + h->own + h->after) * row) * 8, what, (void **)all));
+    if (n->rows > 0)
+        memcpy(*all + h->room * row, n->at, (size_t)(n->rows * row) * 8);
+    TRY(null_ranks_fetch(ctx, n->ranks->tools, h, *all, row * 8));
+done:
+    return st;
+}
+
+/* The products of A that ranks have. a: own rows, with columns as in struct plan_ranks, in host memory. */
+static spmv_status look_over_ranks(spmv_context *ctx, const spmv_csr *a, const struct null_vectors *n,
+                                   const struct rank_halo *h, struct verdict *verdict)
+{
+    spmv_status st = SPMV_OK;
+    double *all = NULL;
+    TRY(fetch(ctx, n, h, &all));
+    TRY(look_at_products(ctx, a, false, n, all, verdict));
+done:
+    host_free(all);
+    return st;
+}
+
+/* ------------------------------------------------------------- products of the adjoint */
+
+static spmv_status look_at_adjoint(spmv_context *ctx, const spmv_csr *a, const struct null_vectors *n,
+                                   struct verdict *verdict)
+{
+    spmv_status st = SPMV_OK;
+    spmv_matrix *transpose = NULL;
+    spmv_csr t;
+    TRY(csr_transpose(ctx, a, &transpose));
+    spmv_matrix_view(transpose, &t);
+    TRY(look_at_products(ctx, &t, true, n, n->at, verdict));
+done:
+    spmv_matrix_destroy(transpose);
+    return st;
+}
+
+/* Own rows with the columns of the whole matrix, and with values if a is a pattern. */
+struct own_rows {
+    int64_t *row_ptr;
+    int32_t *col;
+    double *val;
+    spmv_csr view;
+};
+
+static spmv_status take_rows(spmv_context *ctx, const spmv_csr *a, const struct rank_halo *h, int64_t cols,
+                             struct own_rows *own)
+{
+    spmv_status st = SPMV_OK;
+    TRY(host_alloc(ctx, (a->rows + 1) * 8, what, (void **)&own->row_ptr));
+    TRY(host_alloc(ctx, max_i64(1, a->nnz) * 4, what, (void **)&own->col));
+    if (a->val == NULL)
+        TRY(host_alloc(ctx, max_i64(1, a->nnz) * 8, what, (void **)&own->val));
+    for (int64_t i = 0; i <= a->rows; i++)
+        own->row_ptr[i] = row_first(a, i);
+    for (int64_t k = 0; k < a->nnz; k++) {
+        const int64_t place = a->col[k] - h->room;
+        own->col[k] = place < 0        ? h->ghost[place + h->before]
+                      : place < h->own ? (int32_t)(h->first + place)
+                                       : h->ghost[h->before + place - h->own];
+        if (a->val == NULL)
+            own->val[k] = 1;
+    }
+    own->view = csr_of(a->rows, cols, a->nnz, own->row_ptr, own->col, a->val != NULL ? a->val : own->val,
+                       a->val != NULL ? a->type : SPMV_F64, SPMV_MEMORY_HOST);
+done:
+    return st;
+}
+
+/* The products of own rows of the transpose, in the context's memory. */
+static spmv_status look_at_transposed(spmv_context *ctx, const struct rank_arrays *arrays, spmv_type type,
+                                      const struct null_vectors *n, const int64_t *row_of_rank, struct verdict *verdict)
+{
+    spmv_status st = SPMV_OK;
+    const struct plan_ranks *const ranks = n->ranks;
+    const struct rank_rows rows = {.rows = arrays->rows,
+                                   .nnz = arrays->nnz,
+                                   .row_ptr = arrays->row_ptr,
+                                   .col = arrays->col,
+                                   .col_of_rank = row_of_rank,
+                                   .cols = n->all_rows,
+                                   .chunk = ranks->chunk,
+                                   .chunks = ranks->chunks,
+                                   .type = SPMV_F64};
+    struct csr_copies copies = {0};
+    struct rank_halo *halo = NULL;
+    double *all = NULL;
+    spmv_csr t;
+    TRY(ranks->tools->open(ranks->self, &rows, &halo));
+    t = csr_of(arrays->rows, halo->room + halo->own + halo->after, arrays->nnz, arrays->row_ptr, arrays->col,
+               arrays->val, type, SPMV_MEMORY_CONTEXT);
+    TRY(csr_to_host(ctx, &t, false, &t, &copies));
+    TRY(fetch(ctx, n, halo, &all));
+    TRY(look_at_products(ctx, &t, true, n, all, verdict));
+done:
+    if (halo != NULL)
+        ranks->tools->close(halo);
+    csr_free_host(&copies);
+    host_free(all);
+    return st;
+}
+
+/* a: as in look_over_ranks. */
+static spmv_status look_at_adjoint_over_ranks(spmv_context *ctx, const spmv_csr *a, const struct null_vectors *n,
+                                              const struct rank_first *first, struct verdict *verdict)
+{
+    spmv_status st = SPMV_OK;
+    const struct plan_ranks *const ranks = n->ranks;
+    struct csr_copies copies = {0};
+    struct rank_arrays t = {.nnz = 0};
+    struct own_rows own = {.row_ptr = NULL};
+    spmv_csr there;
+    TRY(take_rows(ctx, a, first->halo, n->all_rows, &own));
+    TRY(csr_to_context(ctx, &own.view, false, &there, &copies));
+    TRY(ranks->tools->transpose(ranks->self, first->row_of_rank, first->row_of_rank, &there, &t));
+    TRY(look_at_transposed(ctx, &t, own.view.type, n, first->row_of_rank, verdict));
+done:
+    csr_free_context(ctx, &copies);
+    context_free_all(ctx, t.row_ptr, t.col, t.val);
+    host_free_all(own.row_ptr, own.col, own.val);
     return st;
 }
 
@@ -114,23 +271,28 @@ static spmv_status check_products(spmv_context *ctx, const spmv_csr *a, struct n
 {
     spmv_status st = SPMV_OK;
     struct csr_copies copies = {0};
+    struct rank_first first = {.halo = NULL};
+    struct verdict verdict;
     spmv_csr host;
-    bool zero = false;
-    int worst = 0;
-    double norms[2];
     TRY(csr_to_host(ctx, a, false, &host, &copies));
-    TRY(look_at_products(ctx, &host, n, false, &zero, &worst, norms));
-    if (!zero) {
+    if (n->ranks != NULL)
+        TRY(n->ranks->tools->first(n->ranks->self, SPMV_F64, &first));
+    TRY(n->ranks != NULL ? look_over_ranks(ctx, &host, n, first.halo, &verdict)
+                         : look_at_products(ctx, &host, false, n, n->at, &verdict));
+    if (!verdict.zero) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT,
                           "spmv_solver_create: vector %d of %d is not a null vector of A: for v of length 1, ||A v|| "
                           "is %.3g, more than the %.3g that rounding may leave: correct it, or leave it out",
-                          worst + 1, n->count, norms[0], norms[1]);
+                          verdict.worst + 1, n->count, verdict.norm[0], verdict.norm[1]);
         goto done;
     }
-    n->splits = symmetric;
     if (!symmetric)
-        TRY(look_at_products(ctx, &host, n, true, &n->splits, &worst, norms));
+        TRY(n->ranks != NULL ? look_at_adjoint_over_ranks(ctx, &host, n, &first, &verdict)
+                             : look_at_adjoint(ctx, &host, n, &verdict));
+    n->splits = verdict.zero;
 done:
+    if (first.halo != NULL)
+        n->ranks->tools->close(first.halo);
     csr_free_host(&copies);
     return st;
 }
@@ -142,13 +304,21 @@ static double *number(const struct null_vectors *n, int64_t i, int j)
     return n->at + (i * n->count + j) * n->parts;
 }
 
-static double length(const struct null_vectors *n, int j)
+static spmv_status length(const struct null_vectors *n, int j, double *length)
 {
-    long double sum = 0;
-    for (int64_t i = 0; i < n->rows; i++)
-        for (int c = 0; c < n->parts; c++)
-            sum += (long double)number(n, i, j)[c] * number(n, i, j)[c];
-    return (double)sqrtl(sum);
+    spmv_status st = SPMV_OK;
+    const struct null_chunks *const chunks = n->chunks;
+    for (int64_t c = 0; c < chunks->count; c++) {
+        long double sum = 0;
+        for (int64_t i = chunks->chunk[c]; i < chunks->chunk[c + 1]; i++)
+            for (int p = 0; p < n->parts; p++)
+                sum += (long double)number(n, i, j)[p] * number(n, i, j)[p];
+        chunks->own[c] = sum;
+    }
+    TRY(null_chunks_add(chunks, 1, n->sum));
+    *length = (double)sqrtl(n->sum[0]);
+done:
+    return st;
 }
 
 static void divide(struct null_vectors *n, int j, double by)
@@ -161,29 +331,40 @@ static void divide(struct null_vectors *n, int j, double by)
 /* The largest part is 1 before, so that no square leaves the range. */
 static spmv_status scale(spmv_context *ctx, struct null_vectors *n)
 {
+    spmv_status st = SPMV_OK;
     for (int j = 0; j < n->count; j++) {
-        double largest = 0;
+        double size = 0;
         for (int64_t i = 0; i < n->rows; i++)
             for (int c = 0; c < n->parts; c++)
-                largest = fmax(largest, fabs(number(n, i, j)[c]));
-        if (largest == 0)
+                size = fmax(size, fabs(number(n, i, j)[c]));
+        TRY(largest(n, &size));
+        if (size == 0)
             return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_solver_create: null vector %d of %d is 0", j + 1,
                                 n->count);
-        divide(n, j, largest);
-        divide(n, j, length(n, j));
+        divide(n, j, size);
+        TRY(length(n, j, &size));
+        divide(n, j, size);
     }
-    return SPMV_OK;
+done:
+    return st;
 }
 
 /* Vector j -= its part along vector k. */
-static void remove_part(struct null_vectors *n, int k, int j)
+static spmv_status remove_part(struct null_vectors *n, int k, int j)
 {
-    long double sum[2] = {0, 0};
-    for (int64_t i = 0; i < n->rows; i++) {
-        const double *const q = number(n, i, k), *const v = number(n, i, j);
-        sum[0] += (long double)q[0] * v[0] + (n->parts == 2 ? (long double)q[1] * v[1] : 0);
-        sum[1] += n->parts == 2 ? (long double)q[0] * v[1] - (long double)q[1] * v[0] : 0;
+    spmv_status st = SPMV_OK;
+    const struct null_chunks *const chunks = n->chunks;
+    const long double *const sum = n->sum;
+    for (int64_t c = 0; c < chunks->count; c++) {
+        long double *const own = chunks->own + 2 * c;
+        own[0] = own[1] = 0;
+        for (int64_t i = chunks->chunk[c]; i < chunks->chunk[c + 1]; i++) {
+            const double *const q = number(n, i, k), *const v = number(n, i, j);
+            own[0] += (long double)q[0] * v[0] + (n->parts == 2 ? (long double)q[1] * v[1] : 0);
+            own[1] += n->parts == 2 ? (long double)q[0] * v[1] - (long double)q[1] * v[0] : 0;
+        }
     }
+    TRY(null_chunks_add(chunks, 2, n->sum));
     for (int64_t i = 0; i < n->rows; i++) {
         const double *const q = number(n, i, k);
         double *const v = number(n, i, j);
@@ -192,6 +373,8 @@ static void remove_part(struct null_vectors *n, int k, int j)
         if (n->parts == 2)
             v[1] = (double)(v[1] - (sum[0] * im + sum[1] * re));
     }
+done:
+    return st;
 }
 
 /* Vectors that are not kept leave no gap. */
@@ -205,17 +388,20 @@ static void pack(struct null_vectors *n, const bool *keeps, int kept)
     n->count = kept;
 }
 
-void null_vectors_orthonormalise(struct null_vectors *n)
+spmv_status null_vectors_orthonormalise(struct null_vectors *n)
 {
+    spmv_status st = SPMV_OK;
     bool keeps[NULL_VECTORS_MOST];
     int kept = 0;
     for (int j = 0; j < n->count; j++) {
-        keeps[j] = length(n, j) > n->least;
+        double left = 0;
+        TRY(length(n, j, &left));
+        keeps[j] = left > n->least;
         for (int pass = 0; pass < 2 && keeps[j]; pass++) {
             for (int k = 0; k < j; k++)
                 if (keeps[k])
-                    remove_part(n, k, j);
-            const double left = length(n, j);
+                    TRY(remove_part(n, k, j));
+            TRY(length(n, j, &left));
             keeps[j] = left > n->least;
             if (keeps[j])
                 divide(n, j, left);
@@ -224,6 +410,8 @@ void null_vectors_orthonormalise(struct null_vectors *n)
     }
     if (kept < n->count)
         pack(n, keeps, kept);
+done:
+    return st;
 }
 
 /* ------------------------------------------------------------- making and splitting */
@@ -234,26 +422,31 @@ static double least_of(const spmv_csr *a, spmv_type type)
     return ldexp(1, wide ? -26 : -17);
 }
 
-spmv_status null_vectors_take(spmv_context *ctx, const spmv_csr *a, spmv_type type, const struct null_given *given,
-                              bool symmetric, struct null_vectors **taken)
+spmv_status null_vectors_take(spmv_context *ctx, const spmv_csr *a, const struct plan_ranks *ranks, spmv_type type,
+                              const struct null_given *given, bool symmetric, struct null_vectors **taken)
 {
     spmv_status st = SPMV_OK;
     struct null_vectors *n = NULL;
-    const int count = given->vectors != NULL ? given->count : given->block;
+    const int64_t rows = ranks != NULL ? ranks->rows : a->rows;
+    const int count = given->block > 0 ? given->block : given->count, most = 2 * count + 1;
     *taken = NULL;
-    if (given->vectors == NULL && a->rows % count != 0)
+    if (given->block > 0 && rows % count != 0)
         return context_fail(ctx, SPMV_ERROR_SIZE,
                             "spmv_solver_create: %lld rows are not a multiple of the option null_block, %d",
-                            (long long)a->rows, count);
-    if (a->rows == 0)
+                            (long long)rows, count);
+    if (rows == 0)
         return st;
     TRY(host_zeros(ctx, sizeof *n, what, (void **)&n));
     n->rows = a->rows;
+    n->all_rows = rows;
+    n->first = ranks != NULL ? ranks->first_row : 0;
+    n->ranks = ranks;
     n->count = count;
     n->parts = type_parts(type);
     n->least = least_of(a, type);
-    TRY(host_zeros(ctx, n->rows * count * n->parts * 8, what, (void **)&n->at));
-    TRY(host_alloc(ctx, count * n->parts * (int64_t)sizeof *n->sum, what, (void **)&n->sum));
+    TRY(null_chunks_make(ctx, ranks, a->rows, most, &n->chunks));
+    TRY(host_zeros(ctx, max_i64(1, n->rows * count * n->parts) * 8, what, (void **)&n->at));
+    TRY(host_alloc(ctx, most * (int64_t)sizeof *n->sum, what, (void **)&n->sum));
     TRY(fill(ctx, n, type, given));
     TRY(scale(ctx, n));
     TRY(check_products(ctx, a, n, symmetric));
@@ -268,27 +461,45 @@ void null_vectors_destroy(struct null_vectors *n)
 {
     if (n == NULL)
         return;
+    null_chunks_destroy(n->chunks);
     host_free_all(n->at, n->sum);
     host_free(n);
 }
 
-long double null_vectors_split(const struct null_vectors *n, spmv_type type, void *to)
+/* sums: the products of the vectors with rows first ... end - 1 of one, and the square of the norm of these. */
+static void add_rows(const struct null_vectors *n, spmv_type part, const void *v, int64_t first, int64_t end,
+                     long double *sums)
 {
-    const spmv_type part = type_part(type);
-    const int parts = n->parts;
-    long double along = 0;
-    memset(n->sum, 0, (size_t)(n->count * parts) * sizeof *n->sum);
-    for (int64_t i = 0; i < n->rows; i++) {
-        const double re = real_at(part, to, i * parts), im = parts == 2 ? real_at(part, to, i * parts + 1) : 0;
+    const int parts = n->parts, numbers = n->count * parts;
+    for (int k = 0; k <= numbers; k++)
+        sums[k] = 0;
+    for (int64_t i = first; i < end; i++) {
+        const double re = real_at(part, v, i * parts), im = parts == 2 ? real_at(part, v, i * parts + 1) : 0;
         for (int j = 0; j < n->count; j++) {
             const double *const q = number(n, i, j);
-            n->sum[j * parts] += (long double)q[0] * re + (parts == 2 ? (long double)q[1] * im : 0);
+            sums[j * parts] += (long double)q[0] * re + (parts == 2 ? (long double)q[1] * im : 0);
             if (parts == 2)
-                n->sum[2 * j + 1] += (long double)q[0] * im - (long double)q[1] * re;
+                sums[2 * j + 1] += (long double)q[0] * im - (long double)q[1] * re;
         }
+        sums[numbers] += (long double)re * re;
+        sums[numbers] += (long double)im * im;
     }
-    for (int k = 0; k < n->count * parts; k++)
-        along += n->sum[k] * n->sum[k];
+}
+
+spmv_status null_vectors_split(const struct null_vectors *n, spmv_type type, void *to, long double *along,
+                               long double *squares)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type part = type_part(type);
+    const struct null_chunks *const chunks = n->chunks;
+    const int parts = n->parts, numbers = n->count * parts;
+    for (int64_t c = 0; c < chunks->count; c++)
+        add_rows(n, part, to, chunks->chunk[c], chunks->chunk[c + 1], chunks->own + c * (numbers + 1));
+    TRY(null_chunks_add(chunks, numbers + 1, n->sum));
+    *along = 0;
+    for (int k = 0; k < numbers; k++)
+        *along += n->sum[k] * n->sum[k];
+    *squares = n->sum[numbers];
     for (int64_t i = 0; i < n->rows; i++) {
         long double re = real_at(part, to, i * parts), im = parts == 2 ? real_at(part, to, i * parts + 1) : 0;
         for (int j = 0; j < n->count; j++) {
@@ -301,7 +512,8 @@ long double null_vectors_split(const struct null_vectors *n, spmv_type type, voi
         if (parts == 2)
             real_set(part, to, i * parts + 1, (double)im);
     }
-    return along;
+done:
+    return st;
 }
 
 int64_t null_vectors_bytes(const struct null_vectors *n)

@@ -22,6 +22,8 @@ enum turn {
     HEAVIER,
     ROW_SUMS_0, /* each */
     LINES,      /* of a grid, not coupled to each other; the rows of every second one have the sum 0 */
+    WEIGHTED,   /* D A D, where the rows of A have the sum 0, and d_i is 1 / weight(i) */
+    ROWS_TIMES, /* D^-1 A, likewise */
 };
 
 struct system_case {
@@ -96,7 +98,9 @@ struct run {
     const struct system_case *of;
     const spmv_csr *a;
     const void *b, *x0; /* all of them; x0 NULL: starts at 0 */
-    int64_t stop_at;    /* the callback cancels; -1: never */
+    const void *null;   /* null vectors, all rows */
+    int nulls, null_block;
+    int64_t stop_at; /* the callback cancels; -1: never */
     struct outcome *outcome;
     spmv_status status[8]; /* of each rank */
 };
@@ -128,6 +132,12 @@ static double lines_beside(int64_t i, int64_t rows)
     return (double)(i >= side) + (double)(i + side < rows);
 }
 
+/* A power of two, so the null vector of weights has no rounding error. */
+static double weight(int64_t i)
+{
+    return (double)(1 << i % 3);
+}
+
 /* The values of the case in its type. Turned: by an angle that grows with the row. */
 static void *values_of(const struct system_case *c, const spmv_csr *a)
 {
@@ -151,8 +161,12 @@ static void *values_of(const struct system_case *c, const spmv_csr *a)
                 value = a->col[k] == i ? 1 + 0.5 * sin((double)i) : llabs(a->col[k] - i) == 1 ? 1 : 0;
             if (c->turn == HEAVIER && a->col[k] == i)
                 value += 1 + (double)i / (double)a->rows;
-            if (c->turn == ROW_SUMS_0 && a->col[k] == i)
+            if ((c->turn == ROW_SUMS_0 || c->turn == WEIGHTED || c->turn == ROWS_TIMES) && a->col[k] == i)
                 value = (double)(row_ptr[i + 1] - row_ptr[i] - 1);
+            if (c->turn == WEIGHTED)
+                value /= weight(i) * weight(a->col[k]);
+            if (c->turn == ROWS_TIMES)
+                value *= weight(i);
             if (c->turn == LINES)
                 value = a->col[k] == i ? lines_beside(i, a->rows) + (double)(line_of(i, a->rows) % 2)
                                        : -(double)(line_of(i, a->rows) == line_of(a->col[k], a->rows));
@@ -216,9 +230,17 @@ static spmv_csr rows_of(const spmv_csr *a, int64_t begin, int64_t end, int64_t *
 struct part {
     spmv_group_matrix *m;
     spmv_group_matrix_info info;
-    void *b, *x;
+    void *b, *x, *null;
     int64_t *offsets;
 };
+
+/* The null vectors of own rows. */
+static spmv_status upload_null(spmv_context *ctx, const struct run *run, struct part *p)
+{
+    const int64_t row = run->nulls * (int64_t)spmv_type_size(run->of->type), bytes = p->info.own_rows * row;
+    const spmv_status st = spmv_alloc(ctx, bytes, &p->null);
+    return st == SPMV_OK ? spmv_upload(ctx, (const char *)run->null + p->info.first_row * row, p->null, bytes) : st;
+}
 
 static spmv_status open_part(spmv_group *group, const struct run *run, struct part *p)
 {
@@ -235,6 +257,8 @@ static spmv_status open_part(spmv_group *group, const struct run *run, struct pa
         st = spmv_alloc(ctx, (p->info.own_rows + 1) * size, &p->b);
     if (st == SPMV_OK)
         st = spmv_alloc(ctx, (p->info.own_rows + 1) * size, &p->x);
+    if (st == SPMV_OK && run->nulls > 0)
+        st = upload_null(ctx, run, p);
     st = spmv_group_agree(group, st);
     if (st == SPMV_OK)
         st = spmv_group_scatter(p->m, SPMV_GROUP_ROWS, run->b, p->b);
@@ -247,6 +271,7 @@ static void close_part(spmv_group *group, struct part *p)
 {
     spmv_free(spmv_group_context(group), p->b);
     spmv_free(spmv_group_context(group), p->x);
+    spmv_free(spmv_group_context(group), p->null);
     spmv_group_matrix_destroy(p->m);
     free(p->offsets);
 }
@@ -267,9 +292,14 @@ static spmv_status one_rank(spmv_group *group, void *user)
     options.estimate_error = run->of->precond == NULL;
     options.on_iteration = keep_history;
     options.user = run;
+    options.null_block = run->null_block;
+    options.null_vectors = run->nulls;
     spmv_status st = open_part(group, run, &p);
-    if (st == SPMV_OK)
+    options.null_space = p.null;
+    if (st == SPMV_OK) {
         st = spmv_group_solver_create(p.m, &options, &solver);
+        run->status[rank] = st;
+    }
     if (st == SPMV_OK) {
         st = spmv_group_solver_solve(solver, p.b, p.x, &result, sizeof result);
         run->status[rank] = st;
@@ -613,6 +643,128 @@ static void null_vectors_are_split_off(void **state)
         close_outcome(&one);
         close_system(&s);
     }
+}
+
+/* ------------------------------------------------------------- given null vectors */
+
+struct null_case {
+    struct system_case of;
+    int nulls, block;
+    double along; /* the part of b, relative to its largest element */
+    spmv_status expected;
+    int64_t found; /* vectors; 0: half of the lines */
+    bool unknown;  /* no solution is known */
+};
+
+/* Vector j of the case: (j + 1) times that of the weights, or ones in the lines whose rows sum to 0. */
+static void *vectors_of(const struct null_case *c, int64_t rows)
+{
+    const spmv_type part = type_part(c->of.type);
+    const int parts = type_parts(c->of.type);
+    void *vectors = calloc((size_t)rows * (size_t)c->nulls + 1, spmv_type_size(c->of.type));
+    for (int64_t i = 0; i < rows; i++)
+        for (int j = 0; j < c->nulls; j++)
+            real_set(part, vectors, (i * c->nulls + j) * parts,
+                     c->of.turn == LINES ? (double)(line_of(i, rows) % 2 == 0) : (j + 1) * weight(i));
+    return vectors;
+}
+
+/* x is the known solution less its part along the null vector v. */
+static void check_shortest(const struct null_case *c, int64_t rows, const struct outcome *o)
+{
+    const spmv_type part = type_part(c->of.type);
+    const int parts = type_parts(c->of.type);
+    double product = 0, square = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const double v = c->block > 0 ? 1 : weight(i);
+        product += v * known(i);
+        square += v * v;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        const double v = c->block > 0 ? 1 : weight(i);
+        const double error = fabs(real_at(part, o->x, i * parts) - (known(i) - product / square * v));
+        if (!(error <= (part == SPMV_F32 ? 0.2 : 1e-4)))
+            fail_msg("x[%lld] is off by %g", (long long)i, error);
+    }
+}
+
+static void add_along(const struct null_case *c, const struct system *s)
+{
+    const spmv_type part = type_part(c->of.type);
+    const int parts = type_parts(c->of.type);
+    double largest = 0;
+    for (int64_t i = 0; i < s->a.rows * parts; i++)
+        largest = fmax(largest, fabs(real_at(part, s->b, i)));
+    for (int64_t i = 0; i < s->a.rows; i++)
+        real_set(part, s->b, i * parts, real_at(part, s->b, i * parts) + c->along * largest * weight(i));
+}
+
+static void check_null_case(const struct null_case *c, const int *counts, int numbers)
+{
+    struct system s;
+    struct outcome one;
+    open_system(&c->of, &s);
+    add_along(c, &s);
+    open_outcome(&one, &s.a);
+    void *const vectors = c->nulls > 0 ? vectors_of(c, s.a.rows) : NULL;
+    for (int n = -1; n < numbers; n++) {
+        struct outcome several;
+        char message[512] = "";
+        open_outcome(&several, &s.a);
+        struct run run = {.of = &c->of,
+                          .a = &s.a,
+                          .b = s.b,
+                          .null = vectors,
+                          .nulls = c->nulls,
+                          .null_block = c->block,
+                          .stop_at = -1,
+                          .outcome = n < 0 ? &one : &several};
+        const int ranks = n < 0 ? 1 : counts[n];
+        const spmv_status st = run_ranks(ranks, one_rank, &run, message, sizeof message);
+        if (st != c->expected)
+            fail_msg("%s, %d ranks: status %d, %s", c->of.spec, ranks, (int)st, message);
+        for (int r = 0; r < ranks; r++)
+            assert_int_equal(run.status[r], st);
+        const spmv_solver_result *const of_one = &one.result, *const its = &run.outcome->result;
+        assert_int_equal(of_one->iterations, its->iterations);
+        assert_true(of_one->true_residual == its->true_residual && of_one->null_part == its->null_part);
+        assert_memory_equal(one.x, run.outcome->x, (size_t)s.a.rows * spmv_type_size(c->of.type));
+        if (st != SPMV_ERROR_ARGUMENT)
+            assert_int_equal(its->null_vectors,
+                             c->found > 0 ? c->found : (int64_t)(lround(sqrt((double)s.a.rows)) + 1) / 2);
+        close_outcome(&several);
+    }
+    if (c->expected == SPMV_OK && !c->unknown)
+        check_shortest(c, s.a.rows, &one);
+    if (c->of.expected != NULL && c->expected == SPMV_OK)
+        assert_string_equal(one.result.precond, c->of.expected);
+    close_outcome(&one);
+    close_system(&s);
+    free(vectors);
+}
+
+/* Their parts of b and x are split off, with the same bits for any number of ranks, also those without rows. A wrong
+ * vector is an error of all ranks. `expected` is the preconditioner. */
+static void given_null_vectors_are_split_off(void **state)
+{
+    (void)state;
+    static const struct null_case given[] = {
+        {{AUTO_GRID, SPMV_F64, WEIGHTED, NULL, NULL, "amg", 1e-8}, 2, 0, 1e-10, SPMV_OK, 1, false},
+        {{GRID, SPMV_F64, WEIGHTED, "gmres", "jacobi", NULL, 1e-8}, 1, 0, 1e-3, SPMV_ERROR_INCONSISTENT, 1, false},
+
+        {{GRID, SPMV_F64, ROWS_TIMES, "gmres", "none", NULL, 1e-8}, 0, 1, 0, SPMV_OK, 1, false},
+        {{GRID, SPMV_F64, ROW_SUMS_0, "cg", "jacobi", NULL, 1e-8}, 1, 0, 0, SPMV_ERROR_ARGUMENT, 1, false},
+#ifndef HOST_CUDA
+        {{GRID, SPMV_C128, WEIGHTED, "cg", "jacobi", NULL, 1e-8}, 2, 0, 0, SPMV_OK, 1, false},
+        {{GRID, SPMV_F32, WEIGHTED, "minres", "none", NULL, 1e-4}, 2, 0, 0, SPMV_OK, 1, false},
+        {{LINES_GRID, SPMV_F64, LINES, "cg", "jacobi", NULL, 1e-8}, 2, 0, 0, SPMV_OK, 0, true},
+        {{"poisson2d:2", SPMV_F64, WEIGHTED, "cg", "amg", NULL, 1e-8}, 1, 0, 0, SPMV_OK, 1, false},
+#endif
+    };
+    static const int counts[] = {2, 3, 4};
+    for (size_t k = 0; k < sizeof given / sizeof *given; k++)
+        check_null_case(&given[k], support_backend == SPMV_BACKEND_CUDA ? counts + 1 : counts,
+                        support_backend == SPMV_BACKEND_CUDA ? 1 : 3);
 }
 
 /* ------------------------------------------------------------- several right-hand sides */
@@ -1215,6 +1367,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(starts_and_cancels),
         cmocka_unit_test(wrong_rows_are_corrected),
         cmocka_unit_test(null_vectors_are_split_off),
+        cmocka_unit_test(given_null_vectors_are_split_off),
         cmocka_unit_test(several_right_hand_sides),
         cmocka_unit_test(refusals_reach_all_ranks),
         cmocka_unit_test(memory_of_one_rank_ends_all),

@@ -6,6 +6,9 @@
 
 #include "tests/support/support.h"
 #include "tests/support/support_slow.h"
+#ifdef HOST_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 SUPPORT_OPTIONS(least_squares)
 
@@ -778,6 +781,78 @@ static void same_bits(void **state)
     spmv_context_destroy(other);
 }
 
+/* Whether kernels whose blocks wait for each other may have several blocks, on a host that plays the GPU. */
+static void let_blocks_wait(bool wait)
+{
+#ifdef HOST_CUDA
+    host_cuda.cooperative = wait;
+#else
+    (void)wait;
+#endif
+}
+
+enum { PATH = 300, PATH_STEPS = 125 };
+
+/* x of an iteration before the last. */
+static spmv_least_squares_result stopped(const spmv_csr *a, const spmv_least_squares_options *o, const double *b,
+                                         spmv_backend backend, double *x)
+{
+    spmv_context *const ctx = support_context_on(backend, 1);
+    spmv_least_squares *solver = NULL;
+    spmv_least_squares_result r;
+    double *const zero = support_zeros(PATH, 8);
+    assert_ok(ctx, spmv_least_squares_create(ctx, a, o, &solver));
+    void *const there_b = support_upload(ctx, b, (PATH + 1) * 8), *const there_x = support_upload(ctx, zero, PATH * 8);
+    assert_int_equal(spmv_least_squares_solve(solver, there_b, there_x, &r, sizeof r), SPMV_ERROR_ITERATIONS);
+    support_fetch_as(ctx, SPMV_F64, there_x, PATH, x);
+    support_free_in(ctx, there_b, there_x);
+    spmv_least_squares_destroy(solver);
+    spmv_context_destroy(ctx);
+    free(zero);
+    return r;
+}
+
+/* Differences along a path with both ends held, of which a GPU makes many steps in one kernel: here in several blocks,
+ * and more steps than one launch has. As on ref up to rounding, and the same bits each time. */
+static void many_steps(void **state)
+{
+    (void)state;
+    int64_t *const row_ptr = support_zeros(PATH + 2, 8);
+    int32_t *const col = support_zeros(2 * PATH, 4);
+    double *const val = support_zeros(2 * PATH, 8), *const b = support_zeros(PATH + 1, 8), x[3][PATH];
+    uint64_t seed = 41;
+    for (int i = 0, k = 0; i <= PATH; i++) {
+        for (int j = i - 1; j <= i; j++)
+            if (j >= 0 && j < PATH) {
+                col[k] = j;
+                val[k++] = j < i ? -1 : 1;
+            }
+        row_ptr[i + 1] = k;
+        b[i] = support_uniform(&seed);
+    }
+    const spmv_csr a = support_view(PATH + 1, PATH, 2 * PATH, row_ptr, col, val, SPMV_F64);
+    for (int k = 0; k < NAMES + 1; k++) {
+        spmv_least_squares_options o = options_of(names[k < NAMES ? k : NAMES - 1], 1e-12);
+        o.max_iterations = PATH_STEPS;
+        o.damp = k < NAMES - 1 ? 0 : k < NAMES ? 0.01 : 0;
+        const spmv_least_squares_result known = stopped(&a, &o, b, SPMV_BACKEND_REF, x[0]);
+        for (int run = 0; run < 3; run++) {
+            let_blocks_wait(run > 0);
+            const spmv_least_squares_result r = stopped(&a, &o, b, support_backend, x[run == 2 ? 2 : 1]);
+            assert_int_equal(r.iterations, known.iterations);
+            assert_true(fabs(r.recurrence_residual - known.recurrence_residual) <= 1e-10 * r.norm_b);
+            assert_true(fabs(r.recurrence_gradient - known.recurrence_gradient) <= 1e-10 * r.norm_b);
+            assert_true(fabs(r.norm_a - known.norm_a) <= 1e-10 * r.norm_a);
+            assert_true(fabs(r.condition - known.condition) <= 1e-8 * r.condition);
+            for (int j = 0; j < PATH; j++)
+                assert_true(fabs(x[0][j] - x[run == 2 ? 2 : 1][j]) <= 1e-9 * r.norm_x);
+        }
+        assert_memory_equal(x[1], x[2], sizeof x[1]);
+    }
+    let_blocks_wait(false);
+    support_free(row_ptr, col, val, b);
+}
+
 /* A tolerance below the roundoff: the solve ends, with what the precision permits. */
 static void roundoff(void **state)
 {
@@ -853,4 +928,4 @@ SUPPORT_MAIN(with_context(parabola), with_context(path), with_context(ring), wit
              with_context(rank_loss), with_context(scaled), with_context(borrowed), with_context(doubtful_rank),
              with_context(condition), with_context(small), with_context(out_of_range), with_context(edges_of_range),
              with_context(repeated_entries), with_context(types), with_context(several), with_context(callbacks),
-             with_context(same_bits), with_context(roundoff), with_context(errors))
+             with_context(same_bits), cmocka_unit_test(many_steps), with_context(roundoff), with_context(errors))

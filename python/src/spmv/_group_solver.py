@@ -17,6 +17,7 @@ from ._solve import (
     addresses,
     check_square,
     host_coordinates,
+    null_block,
     one_preconditioner,
     option_numbers,
     options_given,
@@ -57,6 +58,7 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
         rung: str = "auto",
         options: dict[str, Any] | None = None,
         coordinates: Any = None,
+        null: Any = None,
         exchange: str = "auto",
         shape: tuple[int, int] | None = None,
         precond: Any = None,
@@ -81,6 +83,7 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
                 "inner iterations in float32 are not done on ranks: take dtype float32 and a larger rtol, or float64"
             )
         given = options_given(options)
+        block_of_null = null_block(null)
         at = None
         if coordinates is not None:
             if preconditioner not in ("auto", "amg"):
@@ -106,36 +109,44 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
             ),
             option_numbers(given),
         )
-        near = self._shared_vectors(ranks, given["near_null"])
+        near = self._shared_vectors(ranks, given["near_null"], "near_null")
+        nulls = self._shared_vectors(ranks, None if block_of_null else null, "null")
         places = self._shared_coordinates(ranks, at)
 
         def prepare(r: int) -> tuple[tuple[Any, ...], Any]:
             at_r = None if places is None else places[r]
-            if near is None:
-                return (*args, *addresses(None, at_r)), args
-            part, seen = Part(ranks.contexts[r], near[r]), view(near[r], "near_null")
-            seen.address = part.address
-            return (*args, *addresses(seen, at_r)), (args, part)
+            of_near, near_r = self._part_of(ranks, near, r)
+            of_null, null_r = self._part_of(ranks, nulls, r)
+            return (*args, *addresses(near_r, at_r, null_r, block_of_null)), (args, of_near, of_null)
 
         self._handles = ranks.together(A._groups, prepare, lambda r, made: _core.group_solver(A._handles[r], *made))
         self._turned: GroupSolver | None = None
 
-    def _shared_vectors(self, ranks: Any, array: Any) -> list[np.ndarray] | None:
-        """The rows of near_null of each rank of this process."""
+    @staticmethod
+    def _part_of(ranks: Any, vectors: list[np.ndarray] | None, r: int) -> tuple[Part | None, View | None]:
+        """The vectors of a rank in its memory."""
+        if vectors is None:
+            return None, None
+        part, seen = Part(ranks.contexts[r], vectors[r]), view(vectors[r], "vectors")
+        seen.address = part.address
+        return part, seen
+
+    def _shared_vectors(self, ranks: Any, array: Any, name: str) -> list[np.ndarray] | None:
+        """The rows of these vectors of each rank of this process."""
 
         def prepare() -> np.ndarray | None:
             if array is None:
                 return None
-            v, _ = on_host(array, "near_null", self._matrix._type)
+            v, _ = on_host(array, name, self._matrix._type)
             if v.ndim not in (1, 2):
-                raise ValueError(f"near_null has the shape {v.shape}, the matrix has {self.shape[0]} rows")
+                raise ValueError(f"{name} has the shape {v.shape}, the matrix has {self.shape[0]} rows")
             return v
 
         v = ranks.prepared(prepare)
         if v is None:
             return None
         if (n := ranks.total(len(v))) != self.shape[0]:
-            raise ValueError(f"near_null has {n} rows, the matrix has {self.shape[0]}")
+            raise ValueError(f"{name} has {n} rows, the matrix has {self.shape[0]}")
         return ranks.spread(v, self._matrix._rows)
 
     def _shared_coordinates(self, ranks: Any, at: np.ndarray | None) -> list[np.ndarray] | None:

@@ -288,16 +288,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             estimate_error=estimate_error, accuracy=accuracy,
         )  # fmt: skip
         self._near_null = None if given["near_null"] is None else self._vectors_of(given["near_null"], "near_null")
-        self._null: View | None = None
-        self._null_block = 0
-        if isinstance(null, str):
-            if null != "ones":
-                raise ValueError(f'null is {null!r}: it must be "ones", a number of unknowns or an array')
-            self._null_block = 1
-        elif null is not None and np.ndim(null) == 0:
-            self._null_block = whole(null, "null", 1)
-        elif null is not None:
-            self._null = self._vectors_of(null, "null")
+        self._null_block = null_block(null)
+        self._null = None if null is None or self._null_block else self._vectors_of(null, "null")
         self._coordinates = None
         if coordinates is not None:
             if not isinstance(preconditioner, str) or preconditioner not in ("auto", "amg"):
@@ -643,6 +635,15 @@ def one_preconditioner(preconditioner: Any, precond: Any) -> Any:
     if not (isinstance(preconditioner, str) and preconditioner == "auto"):
         raise TypeError("preconditioner and precond are two names of one argument: pass one of them")
     return precond
+
+
+def null_block(null: Any) -> int:
+    """The unknowns of a node, each of which has a null vector; 0: null is an array, or None."""
+    if isinstance(null, str):
+        if null != "ones":
+            raise ValueError(f'null is {null!r}: it must be "ones", a number of unknowns or an array')
+        return 1
+    return whole(null, "null", 1) if null is not None and np.ndim(null) == 0 else 0
 
 
 def check_square(shape: tuple[int, int]) -> None:
