@@ -70,6 +70,7 @@ struct options {
     const char *x0, *history, *plot; /* NULL: not given */
     const char *solver, *precond, *solution;
     const char *near_null, *coordinates, *null_space; /* NULL: not given */
+    const char *fields, *schur;                       /* NULL: not given */
     int restart, recycle, block;                      /* 0: not given */
     int degree;                                       /* -1: not given */
     double drop;                                      /* -1: not given */

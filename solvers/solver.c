@@ -358,7 +358,11 @@ static spmv_status take_options(spmv_solver *s, const spmv_solver_options *o)
         s->options.rung = s->rung;
     }
     spmv_preconditioner_options_init(&s->precond_options, sizeof s->precond_options);
-    return options_take(s->ctx, "preconditioner", &s->precond_options, sizeof s->precond_options, o->precond_options);
+    const spmv_status st =
+        options_take(s->ctx, "preconditioner", &s->precond_options, sizeof s->precond_options, o->precond_options);
+    if (st == SPMV_OK && s->options.own_precond == NULL && precond_wants_schur(s->options.precond, &s->precond_options))
+        s->options.precond = "schur";
+    return st;
 }
 
 /* Makes the modes of the option coordinates, which then are near_null of the options. */

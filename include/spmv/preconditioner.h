@@ -115,6 +115,21 @@ typedef struct spmv_preconditioner_options {
     const double *coordinates;
     int64_t nodes;
     int dimensions; /* 2 or 3 */
+
+    /* schur: the field of each row, in host memory: two different numbers of 0, 1 and 2, of which the smaller one is the
+     * first field. Default NULL: the first field are the rows with a positive diagonal entry (if there are none, with a
+     * negative one), and the second field are the others. A row of it without a diagonal entry has then no entries in the
+     * columns of the second field. SPMV_ERROR_UNSUPPORTED: no such fields. */
+    const int32_t *fields;
+
+    /* schur: a positive definite matrix in the place of the Schur complement (if that is negative definite, of its
+     * negative), with a row for each row of the second field in their order, such as the mass matrix of the pressure over
+     * the viscosity. Of the type of A. Arrays in the context's memory must outlive the preconditioner. SPMV_ERROR_SIZE: it
+     * has other sizes. Default NULL: see below. */
+    const spmv_csr *schur;
+
+    /* schur: in the place of the Schur complement "diagonal", "simple" or "commutator" (see below). Default NULL: "auto". */
+    const char *schur_form;
 } spmv_preconditioner_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_preconditioner_options). */

@@ -241,6 +241,9 @@ struct precond_kind {
  * symmetric only. */
 bool precond_is_unsymmetric(const char *name);
 
+/* Whether "auto" takes "schur", since its options are given. */
+bool precond_wants_schur(const char *name, const spmv_preconditioner_options *o);
+
 /* Sets source->host, diagonal and bad, and checks the matrix. SPMV_ERROR_NOT_POSITIVE names the bad
  * row. name: the preconditioner. */
 spmv_status precond_source_read(spmv_context *ctx, const char *name, struct precond_source *source);
@@ -284,6 +287,7 @@ spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_fsai(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_isai(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_schur(spmv_preconditioner *, struct precond_source *);
 
 /* ----------------------------------------------------------- "auto" (precond_choose.c) */
 
