@@ -596,6 +596,12 @@ static spmv_status make_precond(spmv_solver *s, const struct krylov_solver *solv
     const double fill = s->precond_options.fill;
     *made = NULL;
     TRY(spmv_plan_describe(plan, &info, sizeof info));
+    if (type_is_complex(info.type) && (s->precond_options.fields != NULL || s->precond_options.schur != NULL))
+        return context_fail(
+            s->ctx, SPMV_ERROR_UNSUPPORTED,
+            "spmv_solver: the options fields and schur are for real systems, not for %s: the fields are "
+            "found by the diagonal",
+            spmv_type_name(info.type));
     if (type_is_complex(info.type) && s->precond_options.near_nulls > 0)
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver: near-null-space vectors are for real systems, not for %s",

@@ -23,7 +23,10 @@ static spmv_status find(spmv_context *ctx, const char *name, const spmv_csr *a, 
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "preconditioner %s: every diagonal entry is %s, so the rows of two fields cannot be told "
                             "apart: give the field of each row (fields)",
-                            name, count[0] == a->rows ? "negative" : count[1] == a->rows ? "0" : "positive");
+                            name,
+                            count[0] == a->rows   ? "negative"
+                            : count[1] == a->rows ? "0"
+                                                  : "positive");
     for (int64_t i = 0; i < a->rows; i++)
         f->of[i] = f->sign * diagonal[i] <= 0;
     for (int64_t i = 0; i < a->rows; i++)

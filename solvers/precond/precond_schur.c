@@ -212,8 +212,7 @@ static const struct form_name {
 
 static int64_t bytes_of(const spmv_matrix *matrix)
 {
-    return matrix == NULL ? 0
-                          : (matrix->rows + 1) * 8 + matrix->nnz * (4 + (int64_t)spmv_type_size(matrix->type));
+    return matrix == NULL ? 0 : (matrix->rows + 1) * 8 + matrix->nnz * (4 + (int64_t)spmv_type_size(matrix->type));
 }
 
 /* A vector of a field; of no rows too. */
@@ -371,7 +370,8 @@ static spmv_status multiply(const struct estimate *e)
 {
     spmv_status st = SPMV_OK;
     const struct schur *const s = e->s;
-    const union real one = real_scalar(s->type, 1), both = real_scalar(s->type, s->sign[0] * s->sign[1]), minus = real_scalar(s->type, -s->sign[1]);
+    const union real one = real_scalar(s->type, 1), both = real_scalar(s->type, s->sign[0] * s->sign[1]),
+                     minus = real_scalar(s->type, -s->sign[1]);
     TRY(spmv_apply(s->plan[K12], &one, e->p, NULL, s->r[0]));
     TRY(spmv_preconditioner_apply(s->first, s->r[0], s->z[0]));
     TRY(spmv_apply(s->plan[K21], &both, s->z[0], NULL, e->q));
@@ -406,8 +406,7 @@ static struct spectrum spectrum_of(const double *diagonal, const double *beside,
         double before = 0, element = 1, norm = 1;
         value[i] = precond_eigenvalue(diagonal, beside, n, i);
         for (int k = 0; k + 1 < n; k++) {
-            const double next =
-                ((value[i] - diagonal[k]) * element - (k > 0 ? beside[k - 1] * before : 0)) / beside[k];
+            const double next = ((value[i] - diagonal[k]) * element - (k > 0 ? beside[k - 1] * before : 0)) / beside[k];
             norm += next * next;
             before = element;
             element = next;
@@ -652,7 +651,13 @@ spmv_status precond_make_schur(spmv_preconditioner *m, struct precond_source *so
     TRY(make_first(s, &f, o));
     TRY(fields_block(m->ctx, &f, 0, 1, 1, &s->matrix[K12]));
     TRY(fields_block(m->ctx, &f, 1, 0, 1, &s->matrix[K21]));
-    if (fields_have_second_block(&f))
+    const bool second_block = fields_have_second_block(&f);
+    if (second_block && named != NULL && named->form == FORM_COMMUTATOR)
+        TRY(context_fail(
+            m->ctx, SPMV_ERROR_UNSUPPORTED,
+            "preconditioner schur: the commutator is for systems whose second diagonal block is 0: take the "
+            "form simple or diagonal"));
+    if (second_block)
         TRY(fields_block(m->ctx, &f, 1, 1, 1, &s->matrix[K22]));
     for (int k = K12; k < BLOCKS; k++)
         TRY(make_plan(s, k, SPMV_OPERATION_N, &s->plan[k]));
