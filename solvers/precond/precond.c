@@ -615,6 +615,12 @@ spmv_status precond_create_sampled(spmv_context *ctx, const spmv_csr *a, const s
     return create(ctx, NULL, a, options, true, preconditioner);
 }
 
+spmv_status precond_create_good_schur(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                      spmv_preconditioner **preconditioner)
+{
+    return create(ctx, "schur", a, options, true, preconditioner);
+}
+
 spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,
                                      const spmv_preconditioner_class *functions, void *self,
                                      spmv_preconditioner **preconditioner)

@@ -124,7 +124,7 @@ struct precond_source {
     bool kept;                               /* the preconditioner owns filled_host */
     int64_t alone, first_alone;
     struct envelope envelope; /* if envelope_find was called */
-    bool sampled;             /* "auto" is for precond_create_sampled */
+    bool sampled;             /* for precond_create_sampled, or precond_create_good_schur */
     const spmv_preconditioner_options *options;
     const struct precond_whole *whole; /* of several ranks: then a has sizes only */
 };
@@ -328,6 +328,11 @@ enum { PRECOND_TRIAL = 48 };
 enum { PRECOND_SAMPLED_ROWS = 4000 };
 spmv_status precond_create_sampled(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                    spmv_preconditioner **made);
+
+/* As spmv_preconditioner_create with "schur", for "auto": only if the second field are the rows whose diagonal entry is 0,
+ * and minres will take few iterations by an estimate; else SPMV_ERROR_UNSUPPORTED or SPMV_ERROR_LIMIT. */
+spmv_status precond_create_good_schur(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                      spmv_preconditioner **made);
 
 /* The same for gmres and bicgstab, of a real matrix. */
 spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,

@@ -202,6 +202,7 @@ struct parts {
     const double *diagonal; /* of K */
     const double *of_schur; /* the diagonal of K_21 D^-1 K_12 - K_22 */
     bool symmetric;         /* K is */
+    bool only_good;         /* for "auto" */
     const spmv_preconditioner_options *given;
 };
 
@@ -381,8 +382,9 @@ done:
     return st;
 }
 
-/* Steps of the estimate, each of which has a cycle for the first field. */
-enum { STEPS = 8 };
+/* Steps of the estimate, each of which has a cycle for the first field; more of them where each condition is large, which
+ * few steps do not tell. */
+enum { STEPS = 8, MOST_STEPS = 24 };
 
 /* Eigenvalues at an end of the spectrum that do not count: each costs an iterative method few steps. Such are a pressure
  * that is free up to a constant, or corners of the domain. */
@@ -401,7 +403,7 @@ static struct spectrum spectrum_of(const double *diagonal, const double *beside,
 {
     static const double most = 0.05; /* of few rows, weights do not tell outliers */
     const double share = fmin(most, (double)OUTLIERS / (double)max_i64(1, rows));
-    double value[STEPS], weight[STEPS], sum = 0;
+    double value[MOST_STEPS], weight[MOST_STEPS], sum = 0;
     for (int i = 0; i < n; i++) {
         double before = 0, element = 1, norm = 1;
         value[i] = precond_eigenvalue(diagonal, beside, n, i);
@@ -422,18 +424,18 @@ static struct spectrum spectrum_of(const double *diagonal, const double *beside,
 }
 
 /* By the coefficients of conjugate gradients, as in precond_chebyshev.c. */
-static spmv_status run_lanczos(const struct estimate *e, struct spectrum *spectrum)
+static spmv_status run_lanczos(const struct estimate *e, int steps, struct spectrum *spectrum)
 {
     spmv_status st = SPMV_OK;
     const struct schur *const s = e->s;
-    double diagonal[STEPS], beside[STEPS], rz = 0, pq = 0, next = 0, alpha_before = 1, beta_before = 0;
+    double diagonal[MOST_STEPS], beside[MOST_STEPS], rz = 0, pq = 0, next = 0, alpha_before = 1, beta_before = 0;
     const double u = real_limits_of(s->type).roundoff;
     int k = 0;
     *spectrum = (struct spectrum){INFINITY, 1};
     TRY(apply_second(s, false, e->r, e->p));
     TRY(dot(e, e->r, e->p, &rz));
     const double first = rz;
-    while (k < STEPS && rz > u * first) {
+    while (k < steps && rz > u * first) {
         TRY(multiply(e));
         TRY(dot(e, e->p, e->q, &pq));
         if (!(pq > 0 && isfinite(pq)))
@@ -458,7 +460,7 @@ done:
     return st;
 }
 
-static spmv_status estimate(struct schur *s, struct spectrum *spectrum)
+static spmv_status estimate(struct schur *s, int steps, struct spectrum *spectrum)
 {
     spmv_status st = SPMV_OK;
     struct estimate e = {.s = s};
@@ -474,7 +476,7 @@ static spmv_status estimate(struct schur *s, struct spectrum *spectrum)
     for (int64_t i = 0; i < s->rows[1]; i++)
         real_set(s->type, start, i, (double)(int64_t)splitmix_next(&state) * 0x1p-63);
     TRY(spmv_upload(s->ctx, start, e.r, s->rows[1] * (int64_t)spmv_type_size(s->type)));
-    TRY(run_lanczos(&e, spectrum));
+    TRY(run_lanczos(&e, steps, spectrum));
 done:
     host_free(start);
     void *const lent[] = {e.r, e.p, e.q, e.z, e.scalar};
@@ -490,22 +492,22 @@ static const double costs[] = {[FORM_DIAGONAL] = 1, [FORM_SIMPLE] = 1, [FORM_COM
 /* With the diagonal below this condition no other form is tried. Stokes elements have 6 to 17. */
 static const double WELL_CONDITIONED = 12;
 
-/* Takes the best form. */
-static spmv_status choose_second(struct schur *s, const struct parts *parts, struct spectrum *best)
+/* "auto" does not take schur above this one: minres takes some hundred iterations then, as other methods do. */
+static const double BADLY_CONDITIONED = 30;
+
+/* Takes the form that is best by so many steps, and leaves it in s. */
+static spmv_status take_best(struct schur *s, const struct parts *parts, int steps, struct spectrum *best)
 {
     static const enum form forms[] = {FORM_DIAGONAL, FORM_SIMPLE, FORM_COMMUTATOR};
     spmv_status st = SPMV_OK;
     enum form taken = FORM_DIAGONAL;
-    const enum form otherwise = s->matrix[K22] == NULL ? FORM_COMMUTATOR : FORM_SIMPLE;
-    if (!parts->symmetric)
-        return make_second(s, parts, otherwise);
     *best = (struct spectrum){INFINITY, 1};
     for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
         struct spectrum spectrum;
-        if (forms[k] == FORM_COMMUTATOR && otherwise != FORM_COMMUTATOR)
+        if (forms[k] == FORM_COMMUTATOR && s->matrix[K22] != NULL)
             continue;
         TRY(make_second(s, parts, forms[k]));
-        TRY(estimate(s, &spectrum));
+        TRY(estimate(s, steps, &spectrum));
         if (k == 0 || costs[forms[k]] * spectrum.condition < costs[taken] * best->condition) {
             *best = spectrum;
             taken = forms[k];
@@ -513,8 +515,23 @@ static spmv_status choose_second(struct schur *s, const struct parts *parts, str
         if (k == 0 && spectrum.condition <= WELL_CONDITIONED)
             return SPMV_OK;
     }
-    if (taken != s->form)
-        TRY(make_second(s, parts, taken));
+    TRY(make_second(s, parts, taken));
+done:
+    return st;
+}
+
+static spmv_status choose_second(struct schur *s, const struct parts *parts, struct spectrum *best)
+{
+    spmv_status st = SPMV_OK;
+    if (!parts->symmetric)
+        return make_second(s, parts, s->matrix[K22] == NULL ? FORM_COMMUTATOR : FORM_SIMPLE);
+    TRY(take_best(s, parts, STEPS, best));
+    if (best->condition > BADLY_CONDITIONED && parts->only_good)
+        return context_fail(s->ctx, SPMV_ERROR_LIMIT,
+                            "preconditioner schur: the condition of the Schur complement with it is about %.3g",
+                            best->condition);
+    if (best->condition > BADLY_CONDITIONED)
+        TRY(take_best(s, parts, MOST_STEPS, best));
 done:
     return st;
 }
@@ -531,7 +548,7 @@ static spmv_status make_scaled_second(struct schur *s, const struct parts *parts
     } else {
         TRY(make_second(s, parts, named != NULL ? named->form : FORM_GIVEN));
         if (parts->symmetric && !s->triangle)
-            TRY(estimate(s, &spectrum));
+            TRY(estimate(s, STEPS, &spectrum));
     }
     s->scale = 0.5 / precond_power_of_two(spectrum.highest);
     if (!(spectrum.highest > 0 && isfinite(s->scale)))
@@ -636,11 +653,13 @@ spmv_status precond_make_schur(spmv_preconditioner *m, struct precond_source *so
     struct fields f = {.sign = 0};
     struct schur *s = NULL;
     double *of_schur = NULL;
-    struct parts parts = {.fields = &f, .diagonal = source->diagonal, .given = o};
+    struct parts parts = {.fields = &f, .diagonal = source->diagonal, .only_good = source->sampled, .given = o};
     TRY(check_options(m->ctx, o, &named));
     TRY(host_alloc(m->ctx, sizeof *s, "a preconditioner", (void **)&s));
     *s = (struct schur){.m = m, .ctx = m->ctx, .type = m->type, .triangle = o->general != 0};
     TRY(fields_tell(m->ctx, m->name, &source->host, source->diagonal, o->fields, &f));
+    if (parts.only_good && f.zeros < f.rows[1])
+        TRY(context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner schur: diagonal entries have both signs"));
     TRY(take_vectors(s, &f));
     TRY(check_given(s, o->schur));
     TRY(host_alloc(m->ctx, max_i64(1, s->rows[1]) * 8, "a diagonal", (void **)&of_schur));

@@ -522,7 +522,7 @@ static void stokes(void **state)
         const struct solve of_s[] = {
             {NULL, NULL, NULL, 80, "minres"},           {NULL, NULL, &given, 80, "minres"},
             {"minres", "diagonal", NULL, 80, "minres"}, {"gmres", "diagonal", NULL, 36, "gmres"},
-            {"gmres", "commutator", NULL, 36, "gmres"},
+            {"gmres", "commutator", NULL, 50, "gmres"},
         };
         for (size_t k = 0; k < sizeof of_s / sizeof *of_s; k++)
             solve(ctx, &s, &of_s[k], SPMV_F64, false);
