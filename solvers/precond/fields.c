@@ -230,6 +230,20 @@ bool fields_have_second_block(const struct fields *f)
     return false;
 }
 
+double fields_heaviest(const struct fields *f, const double *of_rows)
+{
+    const spmv_csr *const a = &f->a;
+    double heaviest = 0;
+    for (int64_t p = 0; p < f->rows[0]; p++) {
+        const int64_t row = f->row[0][p];
+        double beside = 0;
+        for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
+            beside += f->of[a->col[k]] == 0 && a->col[k] != row ? fabs(precond_value(a, k)) : 0;
+        heaviest = fmax(heaviest, beside / fabs(of_rows[row]));
+    }
+    return heaviest;
+}
+
 int fields_components(const struct fields *f)
 {
     const spmv_csr *const a = &f->a;

@@ -52,6 +52,9 @@ spmv_status fields_schur(spmv_context *ctx, const struct fields *f, const double
 /* Whether K_22 has entries other than 0. */
 bool fields_have_second_block(const struct fields *f);
 
+/* The largest sum of absolute values beside the diagonal of a row of K_11, over its diagonal entry. */
+double fields_heaviest(const struct fields *f, const double *of_rows);
+
 /* The number of unknowns of a node that do not occur in each other's rows of the first field (rows k b + c, columns
  * l b + c), such as the components of a vector Laplacian; 1: none. */
 int fields_components(const struct fields *f);

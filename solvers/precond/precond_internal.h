@@ -329,14 +329,14 @@ enum { PRECOND_SAMPLED_ROWS = 4000 };
 spmv_status precond_create_sampled(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                    spmv_preconditioner **made);
 
+/* The same for gmres and bicgstab, of a real matrix. */
+spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                       struct precond_choice *choice);
+
 /* As spmv_preconditioner_create with "schur", for "auto": only if the second field are the rows whose diagonal entry is 0,
  * and minres will take few iterations by an estimate; else SPMV_ERROR_UNSUPPORTED or SPMV_ERROR_LIMIT. */
 spmv_status precond_create_good_schur(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                       spmv_preconditioner **made);
-
-/* The same for gmres and bicgstab, of a real matrix. */
-spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
-                                       struct precond_choice *choice);
 
 /* After making the choice failed with this status and the message in ctx: the next one, with the
  * reason. False: none is left, or the status is no reason to take another one. */

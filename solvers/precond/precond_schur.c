@@ -51,7 +51,8 @@ struct schur {
     spmv_preconditioner *first;  /* of sign[0] K_11 */
     spmv_preconditioner *second; /* of sign[1] times the Schur complement, or a part of it */
     double sign[2];
-    double scale; /* of S^-1 */
+    double scale;     /* of S^-1 */
+    double condition; /* estimated, of S^-1 times the Schur complement; 0: not estimated */
     bool triangle;
     enum form form;
     void *inverse;     /* D^-1 */
@@ -202,9 +203,13 @@ struct parts {
     const double *diagonal; /* of K */
     const double *of_schur; /* the diagonal of K_21 D^-1 K_12 - K_22 */
     bool symmetric;         /* K is */
+    bool strong_diagonal;   /* K_11 is about D: G is about the Schur complement */
     bool only_good;         /* for "auto" */
     const spmv_preconditioner_options *given;
 };
+
+/* The sum beside the diagonal, relative to it, up to which K_11 is about D. */
+static const double STRONG_DIAGONAL = 0.5;
 
 static const struct form_name {
     const char *name;
@@ -249,16 +254,19 @@ done:
     return st;
 }
 
-static spmv_status make_first(struct schur *s, const struct fields *f, const spmv_preconditioner_options *given)
+/* amg; jacobi if each diagonal entry is at least twice the rest of its row. */
+static spmv_status make_first(struct schur *s, const struct parts *parts)
 {
     spmv_status st = SPMV_OK;
     spmv_csr a;
+    const struct fields *const f = parts->fields;
+    const spmv_preconditioner_options *const given = parts->given;
     spmv_preconditioner_options o = options_of_part(s, given);
     /* components that do not occur in each other's rows need no nodes, whose aggregates would hold all of them */
     o.block = given->block == 0 && fields_components(f) > 1 ? 1 : given->block;
     TRY(fields_block(s->ctx, f, 0, 0, s->sign[0], &s->matrix[K11]));
     spmv_matrix_view(s->matrix[K11], &a);
-    TRY(spmv_preconditioner_create(s->ctx, "amg", &a, &o, &s->first));
+    TRY(spmv_preconditioner_create(s->ctx, parts->strong_diagonal ? "jacobi" : "amg", &a, &o, &s->first));
 done:
     return st;
 }
@@ -504,7 +512,7 @@ static spmv_status take_best(struct schur *s, const struct parts *parts, int ste
     *best = (struct spectrum){INFINITY, 1};
     for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
         struct spectrum spectrum;
-        if (forms[k] == FORM_COMMUTATOR && s->matrix[K22] != NULL)
+        if (forms[k] == FORM_COMMUTATOR && (s->matrix[K22] != NULL || parts->strong_diagonal))
             continue;
         TRY(make_second(s, parts, forms[k]));
         TRY(estimate(s, steps, &spectrum));
@@ -524,7 +532,7 @@ static spmv_status choose_second(struct schur *s, const struct parts *parts, str
 {
     spmv_status st = SPMV_OK;
     if (!parts->symmetric)
-        return make_second(s, parts, s->matrix[K22] == NULL ? FORM_COMMUTATOR : FORM_SIMPLE);
+        return make_second(s, parts, s->matrix[K22] == NULL && !parts->strong_diagonal ? FORM_COMMUTATOR : FORM_SIMPLE);
     TRY(take_best(s, parts, STEPS, best));
     if (best->condition > BADLY_CONDITIONED && parts->only_good)
         return context_fail(s->ctx, SPMV_ERROR_LIMIT,
@@ -550,6 +558,7 @@ static spmv_status make_scaled_second(struct schur *s, const struct parts *parts
         if (parts->symmetric && !s->triangle)
             TRY(estimate(s, STEPS, &spectrum));
     }
+    s->condition = spectrum.condition;
     s->scale = 0.5 / precond_power_of_two(spectrum.highest);
     if (!(spectrum.highest > 0 && isfinite(s->scale)))
         s->scale = 1;
@@ -630,15 +639,20 @@ static void drop_unused(struct schur *s)
 
 static void describe(struct schur *s, const struct fields *f)
 {
-    static const char *const words[] = {"the given matrix: ", "the diagonal of B D^-1 B' + C",
-                                        "B D^-1 B' + C: ", "the commutator, B D^-1 B': "};
+    static const char *const words[] = {"amg of the given matrix", "the diagonal of B D^-1 B' + C",
+                                        "amg of B D^-1 B' + C", "commutator, amg of B D^-1 B'"};
     spmv_preconditioner *const m = s->m;
-    snprintf(m->layout, sizeof m->layout,
-             "%s; fields of %lld and %lld rows, %s (%lld of the second have a zero diagonal); first: %.170s; second: "
-             "%s%.150s",
-             s->triangle ? "block triangular" : "block diagonal", (long long)s->rows[0], (long long)s->rows[1],
-             f->found ? "by the signs of the diagonal" : "as given", (long long)f->zeros, s->first->layout,
-             words[s->form], s->form == FORM_DIAGONAL ? "" : s->second->layout);
+    char condition[48] = "";
+    if (s->condition > 0)
+        snprintf(condition, sizeof condition, ", condition about %.3g", s->condition);
+    snprintf(
+        m->layout, sizeof m->layout,
+        "block %s; fields of %lld and %lld rows, %s (%lld of the second have a zero diagonal); second: %s%s%s%.100s; "
+        "first: %s, %.150s",
+        s->triangle ? "triangular" : "diagonal", (long long)s->rows[0], (long long)s->rows[1],
+        f->found ? "by the signs of the diagonal" : "as given", (long long)f->zeros, words[s->form], condition,
+        s->form == FORM_DIAGONAL ? "" : ", ", s->form == FORM_DIAGONAL ? "" : s->second->layout, s->first->name,
+        s->first->layout);
     m->levels = s->first->levels;
     m->bytes += s->first->bytes + s->second->bytes + bytes_of(s->complement);
     for (int k = 0; k < BLOCKS; k++)
@@ -667,7 +681,8 @@ spmv_status precond_make_schur(spmv_preconditioner *m, struct precond_source *so
     parts.of_schur = of_schur;
     s->sign[0] = f.sign;
     TRY(find_sign(s, &f, of_schur));
-    TRY(make_first(s, &f, o));
+    parts.strong_diagonal = fields_heaviest(&f, source->diagonal) <= STRONG_DIAGONAL;
+    TRY(make_first(s, &parts));
     TRY(fields_block(m->ctx, &f, 0, 1, 1, &s->matrix[K12]));
     TRY(fields_block(m->ctx, &f, 1, 0, 1, &s->matrix[K21]));
     const bool second_block = fields_have_second_block(&f);
