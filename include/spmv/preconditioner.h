@@ -211,8 +211,10 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                     diagonal    the diagonal of G
  *                     simple      amg of G
  *                     commutator  S^-1 = G~^-1 (B D^-1 A D^-1 B') G~^-1 with amg G~ of G; C must be 0 (12)
- *                     auto        if K is its transpose: the form for which S^-1 (B F^-1 B' + C) has the smallest condition
- *                                 by 8 steps of Lanczos' method; else commutator, or simple if C is not 0
+ *                     auto        if K is its transpose: the form for which S^-1 (B F^-1 B' + C) has the
+ *                                 smallest condition by 8 or 24 steps of Lanczos' method; else commutator, or
+ *                                 simple if C is not 0
+ *                 If the diagonal entries of A are at least twice the rest of their rows, F is D.
  *                 Without general, and if K is its transpose, S is then divided by a power of two near the largest of
  *                 these eigenvalues. If the diagonal of A, or that of G, is negative, the sign of F or S is such that
  *                 (F, 0; 0, S) is positive definite. The diagonal entries of A, and those of G, have one sign each

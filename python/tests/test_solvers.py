@@ -306,7 +306,7 @@ def test_fields():
     first = solver.solve(b).iterations
     own[:], other.data[:] = 0, np.nan
     solver.update_values(K.data * 2)
-    assert abs(solver.solve(2 * b).iterations - first) <= 1
+    assert abs(solver.solve(2 * b).iterations - first) <= 4  # the matrix for the Schur complement stays
     assert solver.solve(b.astype(np.float32), trans="T").converged
     for call, error, text in (
         (dict(fields=fields[1:]), ValueError, "one number for each of the 511 rows"),
