@@ -119,6 +119,8 @@ static int64_t of_preconditioner(const struct work *w)
         return plus(times(w->entries, 8), times(w->rows, 16 * (12 + 4 + 8 + 8)));
     if (strcmp(name, "all") == 0)
         return plus(times(entries, 80), times(w->rows, 128));
+    if (strcmp(name, "schur") == 0 || w->o->fields != NULL || w->o->schur != NULL) /* blocks, and two of amg */
+        return plus(times(entries, 128), times(w->rows, 256));
     if (strcmp(name, "amg") == 0 || w->o->near_null != NULL || w->o->coordinates != NULL)
         return plus(times(entries, 64), times(w->rows, w->o->coordinates != NULL ? 256 : 128));
     return times(w->rows, 8 * w->value);

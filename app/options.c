@@ -198,10 +198,16 @@ static const struct row rows[] = {
     {"coordinates", .argument = "FILE", READ_FILE(coordinates), .of = "amg ", .commands = IN_SOLVE,
      .help = "amg, elasticity: the coordinates of the nodes, from which the rigid body modes are made; a file with a "
              "row for each node and 2 or 3 columns (default: none)"},
-    {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg ", .commands = IN_SOLVE,
+    {"fields", .argument = "FILE", READ_FILE(fields), .of = "schur ", .commands = IN_SOLVE,
+     .help = "schur: the field of each row, a file with 1 or 2 for each; implies --precond schur (default: by the signs "
+             "of the diagonal)"},
+    {"schur", .argument = "FILE|FORM", READ_FILE(schur), .of = "schur ", .commands = IN_SOLVE,
+     .help = "schur: a matrix for the Schur complement, such as the mass matrix of the pressure, or a form: diagonal, "
+             "simple, commutator; implies --precond schur (default: one of these)"},
+    {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg schur ", .commands = IN_SOLVE,
      .help = "block-jacobi: rows of a block (default: 16); amg and --null ones: unknowns of a node, up to "
              "8 (default: found; --null: 1)"},
-    {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg fsai isai ", .commands = IN_SOLVE,
+    {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg schur fsai isai ", .commands = IN_SOLVE,
      .help =
          "chebyshev: products with A of an application (default: 4); amg: products of a smoother, from 1 "
          "(default: 2 or 3, by level and matrix); fsai: steps of the search for a pattern, up to 8 (default: 8); isai: "
@@ -210,7 +216,7 @@ static const struct row rows[] = {
      .help = "ilut: drop entries below this times the mean of their row (default: 1e-4)"},
     {"fill", .argument = "NUMBER", BOUNDED(fill, 1, 1000000), .of = "cholesky ilut ", .commands = IN_SOLVE,
      .help = "cholesky, ilut: the most entries of the factors, relative to those of A (default: 10)"},
-    {"strength", .argument = "NUMBER", BOUNDED(strength, 0, 1), .of = "amg ", .commands = IN_SOLVE,
+    {"strength", .argument = "NUMBER", BOUNDED(strength, 0, 1), .of = "amg schur ", .commands = IN_SOLVE,
      .help = "amg: threshold of strong couplings (default: 0.25)"},
     {"solution", .argument = "ones|random", TEXT(solution), .commands = IN_SOLVE, .standard = "random",
      .help = "without b: the solution x from which b is computed; the error against it is reported"},

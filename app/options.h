@@ -71,6 +71,7 @@ struct options {
     const char *solver, *precond, *solution;
     const char *near_null, *coordinates, *null_space; /* NULL: not given */
     int accuracy;                                     /* digits; 0: not given, or no estimate */
+    const char *fields, *schur;                       /* NULL: not given */
     int restart, recycle, block;                      /* 0: not given */
     int degree;                                       /* -1: not given */
     double drop;                                      /* -1: not given */

@@ -186,7 +186,8 @@ static bool expand_preconditioners(const struct names *known_names, const char *
             return false;
         const bool all = is_word(*word, *length, "all");
         for (int i = ALL_AND_AUTO; all && i < known_names->count && used < size; i++)
-            used += (size_t)snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", known_names->name[i]);
+            if (strcmp(known_names->name[i], "schur") != 0) /* for systems of two fields */
+                used += (size_t)snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", known_names->name[i]);
         if (!all && used < size)
             used += (size_t)snprintf(list + used, size - used, "%s%.*s", used > 0 ? "," : "", (int)*length, *word);
     }

@@ -267,9 +267,17 @@ static spmv_status create_simple(spmv_group_matrix *m, enum precond_for purpose,
 }
 
 /* The options that ranks support. */
-static spmv_status check_options(const spmv_group_matrix *m, const spmv_preconditioner_options *o)
+static spmv_status check_options(const spmv_group_matrix *m, const char *name, const spmv_preconditioner_options *o)
 {
-    const char *const refused = o->plan != NULL ? "plan" : o->update_values != 0 ? "update_values" : NULL;
+    const char *const refused = o->plan != NULL         ? "plan"
+                                : o->update_values != 0 ? "update_values"
+                                : o->fields != NULL     ? "fields"
+                                : o->schur != NULL      ? "schur"
+                                : o->schur_form != NULL ? "schur_form"
+                                                        : NULL;
+    if (name != NULL && strcmp(name, "schur") == 0)
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "the preconditioner schur is not for ranks: take minres or gmres with jacobi, or one rank");
     return refused == NULL
                ? SPMV_OK
                : context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
@@ -296,7 +304,7 @@ spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, c
     spmv_preconditioner_options_init(&o, sizeof o);
     st = options_take(m->ctx, "preconditioner", &o, sizeof o, options);
     if (st == SPMV_OK)
-        st = check_options(m, &o);
+        st = check_options(m, name, &o);
     TRY(group_agree_on(m->group, st, "other options of a preconditioner", numbers_of_options(&o)));
     m->group->settled = false;
     if (purpose == PRECOND_FOR_CG && o.general != 0)

@@ -367,7 +367,31 @@ static spmv_status take_options(spmv_solver *s, const spmv_solver_options *o)
         s->options.rung = s->rung;
     }
     spmv_preconditioner_options_init(&s->precond_options, sizeof s->precond_options);
-    return options_take(s->ctx, "preconditioner", &s->precond_options, sizeof s->precond_options, o->precond_options);
+    const spmv_status st =
+        options_take(s->ctx, "preconditioner", &s->precond_options, sizeof s->precond_options, o->precond_options);
+    if (st == SPMV_OK && s->options.own_precond == NULL && precond_wants_schur(s->options.precond, &s->precond_options))
+        s->options.precond = "schur";
+    return st;
+}
+
+/* Copies the fields of the rows and the matrix for the Schur complement, which new values need again. */
+static spmv_status take_fields(spmv_solver *s)
+{
+    spmv_status st = SPMV_OK;
+    spmv_preconditioner_options *const p = &s->precond_options;
+    if (p->fields != NULL) {
+        TRY(host_alloc(s->ctx, max_i64(1, s->a.rows) * (int64_t)sizeof *s->fields, "fields", (void **)&s->fields));
+        memcpy(s->fields, p->fields, (size_t)s->a.rows * sizeof *s->fields);
+        p->fields = s->fields;
+    }
+    if (p->schur != NULL) {
+        TRY(spmv_matrix_check(s->ctx, p->schur));
+        TRY(spmv_matrix_copy(s->ctx, p->schur, SPMV_MEMORY_CONTEXT, &s->schur));
+        spmv_matrix_view(s->schur, &s->schur_view);
+        p->schur = &s->schur_view;
+    }
+done:
+    return st;
 }
 
 /* Makes the modes of the option coordinates, which then are near_null of the options. */
@@ -439,6 +463,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     s->ctx = ctx;
     TRY(take_options(s, &o));
     TRY(take_matrix(s, a));
+    TRY(take_fields(s));
     TRY(take_coordinates(s));
     take_null_space(s);
     /* on a GPU, products with values that stay are faster: renew_plan */
@@ -672,6 +697,8 @@ void spmv_solver_destroy(spmv_solver *s)
     spmv_free(s->ctx, s->narrow_val);
     context_free(s->ctx, s->modes);
     context_freed(s->ctx);
+    host_free(s->fields);
+    spmv_matrix_destroy(s->schur);
     host_free(s->results);
     host_free(s->errors);
     host_free(s->forward_errors);

@@ -443,9 +443,10 @@ static spmv_status go_on_with_simple(struct chain *c, spmv_status st)
     char failed[64], sentence[512];
     snprintf(failed, sizeof failed, "%.60s", precond_name(s->used_precond));
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    const char *const simple = strcmp(failed, "schur") == 0 ? "none" : "auto"; /* its diagonal has zeros */
     if (s->simple == NULL) {
         const spmv_status made = s->used->bilinear ? solver_make_precond(s, s->used, "jacobi", &s->simple)
-                                                   : solver_make_precond(s, &krylov_minres, "auto", &s->simple);
+                                                   : solver_make_precond(s, &krylov_minres, simple, &s->simple);
         if (made != SPMV_OK)
             return context_fail(s->ctx, st, "%s", sentence);
         snprintf(s->simple->why, sizeof s->simple->why, "%s failed at iteration %lld: %.300s", failed,

@@ -34,6 +34,9 @@ struct spmv_solver {
     /* what the solver owns of a and narrow */
     struct csr_copies copies;
     void *narrow_val;
+    int32_t *fields; /* copies of options of schur; NULL: not given */
+    spmv_matrix *schur;
+    spmv_csr schur_view;
     void *modes;   /* near-null-space vectors made from the option coordinates; NULL: none */
     int64_t bytes; /* of these */
     spmv_plan *plan, *inner;

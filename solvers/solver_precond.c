@@ -520,11 +520,34 @@ static void keep_refused(const spmv_csr *a, int64_t work, struct precond_choice 
                                          TIMES * (double)work / (double)(a->rows + a->nnz), usual.steps)};
 }
 
+/* minres on a host: schur for a saddle point system that it suits. *made: NULL if it does not. */
+static spmv_status make_of_fields(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                  spmv_preconditioner **made)
+{
+    *made = NULL;
+    if (context_on_device(ctx) || a->rows < PRECOND_SAMPLED_ROWS)
+        return SPMV_OK;
+    const spmv_status st = precond_create_good_schur(ctx, a, options, made);
+    if (st == SPMV_OK)
+        snprintf(
+            (*made)->why, sizeof(*made)->why,
+            "zeros on the diagonal as of a saddle point system, and an estimate of the condition with it says that "
+            "minres takes few iterations");
+    else if (st != SPMV_CANCELLED)
+        ctx->error[0] = '\0'; /* no failure */
+    return st == SPMV_CANCELLED ? st : SPMV_OK;
+}
+
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
 static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const spmv_csr *a, bool real,
                              const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
     spmv_status st = SPMV_OK;
+    if (purpose == PRECOND_FOR_MINRES && real) {
+        TRY(make_of_fields(ctx, a, options, made));
+        if (*made != NULL)
+            return SPMV_OK;
+    }
     struct precond_choice choice;
     const bool general = purpose == PRECOND_FOR_UNSYMMETRIC;
     const bool sampled = general && real && !context_on_device(ctx) && a->rows >= PRECOND_SAMPLED_ROWS;
@@ -596,6 +619,12 @@ static spmv_status make_precond(spmv_solver *s, const struct krylov_solver *solv
     const double fill = s->precond_options.fill;
     *made = NULL;
     TRY(spmv_plan_describe(plan, &info, sizeof info));
+    if (type_is_complex(info.type) && (s->precond_options.fields != NULL || s->precond_options.schur != NULL))
+        return context_fail(
+            s->ctx, SPMV_ERROR_UNSUPPORTED,
+            "spmv_solver: the options fields and schur are for real systems, not for %s: the fields are "
+            "found by the diagonal",
+            spmv_type_name(info.type));
     if (type_is_complex(info.type) && s->precond_options.near_nulls > 0)
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver: near-null-space vectors are for real systems, not for %s",

@@ -87,6 +87,9 @@ void attempt_precond_options(const struct job *job, spmv_preconditioner_options 
         options->coordinates += job->place->part.first_row / block * job->dimensions;
         options->nodes = job->place->part.own_rows / block;
     }
+    options->fields = job->fields;
+    options->schur = job->schur.matrix != NULL ? &job->schur.view : NULL;
+    options->schur_form = job->schur_form;
     options->block = o->block;
     options->degree = o->degree;
     options->drop = o->drop;

@@ -90,6 +90,8 @@ void job_release(struct job *job)
     spmv_free(place->ctx, job->near_null);
     spmv_free(place->ctx, job->null_space);
     spmv_host_free(job->coordinates);
+    free(job->fields);
+    input_free(&job->schur);
     place_free_loaded(place, job->b_read);
     place_free_loaded(place, job->x0);
     place_free(place, job->b_made);

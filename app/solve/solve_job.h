@@ -30,6 +30,9 @@ struct job {
     void *coordinates; /* f64, dimensions numbers a node; NULL: none */
     int64_t nodes;
     int dimensions;
+    int32_t *fields;        /* of each row; NULL: not given */
+    struct input schur;     /* a matrix for the Schur complement; without rows: not given */
+    const char *schur_form; /* NULL: not given */
     double look_seconds, upload_seconds, made_seconds;
     int columns; /* right-hand sides */
     double goal; /* the smallest tolerance that is not 0 */

@@ -318,6 +318,58 @@ static spmv_status load_coordinates(struct job *job)
     return place_on_ranks(job->place) ? place_agree(job->place, st) : st;
 }
 
+/* --fields: one number for each row. The library checks which fields there are. */
+static spmv_status load_fields(struct job *job)
+{
+    const char *const path = job->o->fields;
+    const int64_t rows = job->in.view.rows;
+    void *read = NULL;
+    char why[256];
+    int count = 1;
+    if (path == NULL)
+        return SPMV_OK;
+    snprintf(why, sizeof why, "%.180s has %lld row%s", job->in.argument, (long long)rows, plural(rows));
+    spmv_status st = vectors_load(job->place->ctx, path, SPMV_F64, rows, "--fields", why, &read, &count);
+    if (st == SPMV_OK)
+        st = allocate("the fields", rows, sizeof *job->fields, (void **)&job->fields);
+    for (int64_t i = 0; st == SPMV_OK && i < rows; i++) {
+        const double number = real_at(SPMV_F64, read, i);
+        if (number != 0 && number != 1 && number != 2) {
+            complain("%s: --fields needs 1 or 2 (or 0 and 1) for each row, row %lld has %g", path, (long long)i + 1,
+                     number);
+            st = SPMV_ERROR_ARGUMENT;
+        } else {
+            job->fields[i] = (int32_t)number;
+        }
+    }
+    spmv_host_free(read);
+    return st;
+}
+
+/* --schur: a form, or a matrix, of the type of A. */
+static spmv_status load_schur(struct job *job)
+{
+    static const char *const forms[] = {"diagonal", "simple", "commutator"};
+    const char *const given = job->o->schur;
+    struct options reading = *job->o;
+    if (given == NULL)
+        return SPMV_OK;
+    if (type_is_complex(job->type))
+        return report(SPMV_ERROR_UNSUPPORTED, "--schur is for real matrices");
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(given, forms[i]) == 0) {
+            job->schur_form = forms[i];
+            return SPMV_OK;
+        }
+    reading.type = job->in.view.val != NULL ? job->in.view.type : job->type;
+    const spmv_status st = input_load(job->place->ctx, &reading, JOB_INFO, given, &job->schur);
+    if (st != SPMV_OK || job->schur.view.rows == job->schur.view.cols)
+        return st;
+    complain("%s is %lld x %lld: --schur needs a square matrix, with a row for each row of the second field", given,
+             (long long)job->schur.view.rows, (long long)job->schur.view.cols);
+    return SPMV_ERROR_NOT_SQUARE;
+}
+
 spmv_status job_make_plan(struct job *job)
 {
     const struct options *const o = job->o;
@@ -341,6 +393,10 @@ static spmv_status prepare(struct job *job, const char *b_path)
         st = load_given_vectors(job);
     if (st == SPMV_OK)
         st = load_coordinates(job);
+    if (st == SPMV_OK)
+        st = load_fields(job);
+    if (st == SPMV_OK)
+        st = load_schur(job);
     if (st == SPMV_OK)
         st = job_make_plan(job);
     if (st == SPMV_OK)

@@ -22,6 +22,9 @@ const char *job_refuse_ranks(const struct options *o)
         return "least squares are not supported on several ranks";
     if (o->inner)
         return "--inner is not supported on several ranks: take --type f32 with a larger --rtol, or f64";
+    if (o->fields != NULL || o->schur != NULL || strcmp(o->precond, "schur") == 0)
+        return "--precond schur, --fields and --schur are not supported on several ranks: take minres or gmres with "
+               "--precond jacobi, or --ranks 1";
     if (o->recycle > 0)
         return "--recycle is not supported on several ranks";
     if (o->plot != NULL)

@@ -115,6 +115,21 @@ typedef struct spmv_preconditioner_options {
     const double *coordinates;
     int64_t nodes;
     int dimensions; /* 2 or 3 */
+
+    /* schur: the field of each row, in host memory: two different numbers of 0, 1 and 2, of which the smaller one is the
+     * first field. Default NULL: the first field are the rows with a positive diagonal entry (if there are none, with a
+     * negative one), and the second field are the others. A row of it without a diagonal entry has then no entries in the
+     * columns of the second field. SPMV_ERROR_UNSUPPORTED: no such fields. */
+    const int32_t *fields;
+
+    /* schur: a positive definite matrix in the place of the Schur complement (if that is negative definite, of its
+     * negative), with a row for each row of the second field in their order, such as the mass matrix of the pressure over
+     * the viscosity. Of the type of A. Arrays in the context's memory must outlive the preconditioner. SPMV_ERROR_SIZE: it
+     * has other sizes. Default NULL: see below. */
+    const spmv_csr *schur;
+
+    /* schur: in the place of the Schur complement "diagonal", "simple" or "commutator" (see below). Default NULL: "auto". */
+    const char *schur_form;
 } spmv_preconditioner_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_preconditioner_options). */
@@ -189,6 +204,21 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 not coarse before the correction; a step for these, one for coarse rows, and one
  *                 for these after it (options.degree is not used). A matrix of at most 200 rows is
  *                 inverted. If all diagonal entries are negative, M is that of -A, times -1.
+ *   schur         for K = (A, B'; B, -C) of two fields (options.fields): (F, 0; 0, S), and with options.general
+ *                 (F, B'; 0, -S), where B' is any block K_12. F is amg of A, with options.block, degree, strength and
+ *                 smoother. S is amg of options.schur, or with D, the diagonal of A, and G = B D^-1 B' + C, by
+ *                 options.schur_form
+ *                     diagonal    the diagonal of G
+ *                     simple      amg of G
+ *                     commutator  S^-1 = G~^-1 (B D^-1 A D^-1 B') G~^-1 with amg G~ of G; C must be 0 (12)
+ *                     auto        if K is its transpose: the form for which S^-1 (B F^-1 B' + C) has the
+ *                                 smallest condition by 8 or 24 steps of Lanczos' method; else commutator, or
+ *                                 simple if C is not 0
+ *                 If the diagonal entries of A are at least twice the rest of their rows, F is D.
+ *                 Without general, and if K is its transpose, S is then divided by a power of two near the largest of
+ *                 these eigenvalues. If the diagonal of A, or that of G, is negative, the sign of F or S is such that
+ *                 (F, 0; 0, S) is positive definite. The diagonal entries of A, and those of G, have one sign each
+ *                 (SPMV_ERROR_NOT_POSITIVE). info.layout names the fields and the form.
  *   auto          one of these, chosen from the matrix and the backend; info.why has the reason. If
  *                 it cannot be made (SPMV_ERROR_NOT_POSITIVE, SPMV_ERROR_NOT_FINITE,
  *                 SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY), jacobi is made, else none, and info.why
@@ -205,14 +235,15 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   (9) L. Yu. Kolotilina, A. Yu. Yeremin, SIAM J. Matrix Anal. Appl. 14, 1993
  *  (10) C. Janna, M. Ferronato, SIAM J. Sci. Comput. 33, 2011
  *  (11) H. Anzt, T. Huckle, J. Braeckle, J. Dongarra, Parallel Computing 71, 2018
+ *  (12) H. Elman, V. E. Howle, J. Shadid, R. Shuttleworth, R. Tuminaro, SIAM J. Sci. Comput. 27(5), 2006
  *
- *   name             NULL means "auto"
+ *   name             NULL means "auto"; with options.fields, schur or schur_form that is "schur"
  *   a                square. If only one triangle is used, it is the lower one. Arrays in host
  *                    memory may change after the call. Arrays in the context's memory must outlive
  *                    "amg", and a "chebyshev" that makes its own plan. The arrays are checked as by
  *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
  *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. "ilu0",
- *                    "ilut", and with options.general "isai", take any diagonal and check all values. In the memory of a GPU,
+ *                    "ilut", "schur", and with options.general "isai", take any diagonal and check all values. In the memory of a GPU,
  *                    "jacobi", "fsai" and "auto" read the arrays there and do not check them. The
  *                    caller guarantees symmetry where it is required. Rows without entries other than 0,
  *                    such as isolated vertices of a graph, are left alone unless
@@ -307,7 +338,7 @@ SPMV_API void spmv_preconditioner_destroy(spmv_preconditioner *preconditioner);
 SPMV_API spmv_status spmv_preconditioner_apply(const spmv_preconditioner *preconditioner, const void *r, void *z);
 
 /* z = M^-T r: the transpose of what spmv_preconditioner_apply computes, as far as rounding allows. That is z = M^-1 r for
- * a symmetric M: all but "ilu0" and "ilut", and with options.general "block-jacobi", "isai", and "amg" of a matrix that
+ * a symmetric M: all but "ilu0" and "ilut", and with options.general "block-jacobi", "isai", "schur", and "amg" of a matrix that
  * is not symmetric. For these the first call makes and keeps transposed copies: of the factors; of the blocks; for "amg"
  * of the matrices, R and P, whose cycle runs in reverse order. It allocates and may wait; later calls are queued, and
  * neither allocate nor wait.
@@ -334,7 +365,7 @@ typedef struct spmv_preconditioner_info {
     double lowest, highest; /* chebyshev: the interval of eigenvalues; else 0 */
     double shift;           /* ic0, isai: the diagonal shift, relative to the diagonal; else 0 */
     int64_t levels;         /* ic0, ilu0, ilut: rows on the longest chain of dependent rows;
-                               amg: levels; else 0 */
+                               amg: levels; schur: levels of the first field; else 0 */
     int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0, isai: failed
                                factorisations; cholesky, ilu0, ilut, isai with general: replaced pivots; fsai: entries
                                left out because of their pivot;

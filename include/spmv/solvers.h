@@ -239,8 +239,8 @@ typedef struct spmv_solver_options {
 
     /* Options of the preconditioner; copied. The members type and plan are ignored: the solver sets
      * them. near_null has the type of b and x by default, and must outlive a solver that gets new
-     * values; coordinates are read during the call. A complex system can have neither
-     * (SPMV_ERROR_UNSUPPORTED). Default NULL: defaults. */
+     * values; coordinates, fields and schur are read during the call. A complex system can have none of
+     * these (SPMV_ERROR_UNSUPPORTED). Default NULL: defaults. */
     const spmv_preconditioner_options *precond_options;
 
     /* The type of b and x, as in spmv_plan_options. Default: the type of the matrix, f64 for a

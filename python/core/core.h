@@ -117,6 +117,7 @@ int to_csr(PyObject *from, void *to);
 struct solver_settings {
     spmv_solver_options solver; /* its precond_options are NULL */
     spmv_preconditioner_options precond;
+    spmv_csr schur; /* of precond, if that is given */
 };
 int to_settings(PyObject *from, void *to);
 

@@ -217,19 +217,23 @@ int to_settings(PyObject *from, void *to)
     spmv_preconditioner_options *const p = &s->precond;
     int type;
     long long max_iterations, nodes;
-    unsigned long long near_null, coordinates, null_space;
+    unsigned long long near_null, coordinates, null_space, fields;
+    PyObject *schur = NULL;
     spmv_solver_options_init(o, sizeof *o);
     spmv_preconditioner_options_init(p, sizeof *p);
-    if (!PyArg_ParseTuple(from, "zzziiiddLiiiii(iiiddddddzi)KiKLiKii", &o->solver, &o->precond, &o->rung, &type,
+    if (!PyArg_ParseTuple(from, "zzziiiddLiiiii(iiiddddddzi)KiKLiKiiKOz", &o->solver, &o->precond, &o->rung, &type,
                           &o->vectors, &o->inner, &o->rtol, &o->atol, &max_iterations, &o->restart, &o->symmetry_check,
                           &o->recycle, &o->estimate_error, &o->accuracy, &p->block, &p->degree, &p->steps, &p->shift,
                           &p->strength, &p->fill, &p->drop, &p->lowest, &p->highest, &p->smoother, &p->update_values,
                           &near_null, &p->near_nulls, &coordinates, &nodes, &p->dimensions, &null_space,
-                          &o->null_vectors, &o->null_block))
+                          &o->null_vectors, &o->null_block, &fields, &schur, &p->schur_form) ||
+        (schur != Py_None && !to_csr(schur, &s->schur)))
         return 0;
     p->near_null = address(near_null);
     p->coordinates = address(coordinates);
     p->nodes = nodes;
+    p->fields = address(fields);
+    p->schur = schur != Py_None ? &s->schur : NULL;
     o->null_space = address(null_space);
     o->type = (spmv_type)type;
     o->max_iterations = max_iterations;

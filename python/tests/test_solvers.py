@@ -287,6 +287,42 @@ def test_null():
             spmv.Solver(path, null=null)
 
 
+def test_fields():
+    """A saddle point system: fields found and given, a matrix and a form for the Schur complement, refusals."""
+    A, B = spmv.generate("poisson2d:16"), sp.diags([1.0, -1.0], offsets=[0, 1], shape=(255, 256))
+    K = sp.bmat([[A, B.T], [B, None]], format="csr")
+    b, fields = K @ vector(511), np.repeat([1, 2], [256, 255])
+    schur = (B @ B.T / 4).tocsr()
+    calls = (
+        dict(precond="schur"), dict(fields=fields), dict(fields=fields - 1), dict(fields=fields.astype(np.int8).tolist()),
+        dict(schur=schur), dict(schur="simple"), dict(schur="commutator", solver="gmres"), dict(schur="diagonal", fields=fields),
+    )  # fmt: skip
+    results = [spmv.solve(K, b, **call) for call in calls]
+    assert all(r.converged and r.preconditioner == "schur" for r in results)
+    assert [r.solver for r in results] == ["minres"] * 6 + ["gmres", "minres"]
+    assert all(np.array_equal(results[0].x, r.x) for r in results[1:4])
+    own, other = fields.copy(), schur.copy()
+    solver = spmv.Solver(K, fields=own, schur=other)
+    first = solver.solve(b).iterations
+    own[:], other.data[:] = 0, np.nan
+    solver.update_values(K.data * 2)
+    assert abs(solver.solve(2 * b).iterations - first) <= 4  # the matrix for the Schur complement stays
+    assert solver.solve(b.astype(np.float32), trans="T").converged
+    for call, error, text in (
+        (dict(fields=fields[1:]), ValueError, "one number for each of the 511 rows"),
+        (dict(fields=fields * 1.5), TypeError, "integers"),
+        (dict(fields=3 * fields), ValueError, r"fields\[0\] is 3"),
+        (dict(fields=0 * fields), ValueError, "one field"),
+        (dict(schur=A), ValueError, "256 x 256, the second field has 255 rows"),
+        (dict(schur="simpel"), ValueError, "simpel"),
+        (dict(fields=fields, precond="amg"), ValueError, "for the preconditioner 'schur'"),
+    ):
+        with pytest.raises(error, match=text):
+            spmv.Solver(K, **call)
+    with pytest.raises(NotImplementedError, match="every diagonal entry is positive"):
+        spmv.Solver(A, "schur")
+
+
 def test_coordinates():
     """The rigid body modes of coordinates, which need not live as long as the solver."""
     A = spmv.generate("elasticity2d:20")

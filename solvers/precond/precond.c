@@ -30,6 +30,7 @@ static const struct precond_kind kinds[] = {
     {"fsai", PRECOND_DIAGONAL, precond_make_fsai, SIGNS_POSITIVE, false, false, NULL},
     {"isai", PRECOND_MATRIX, precond_make_isai, SIGNS_UNSYMMETRIC, false, true, NULL},
     {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_UNSYMMETRIC, false, false, NULL},
+    {"schur", PRECOND_MATRIX, precond_make_schur, SIGNS_ANY, false, false, NULL},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -44,6 +45,11 @@ void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size
 const char *spmv_preconditioner_name(int index)
 {
     return index >= 0 && index < KINDS ? kinds[index].name : NULL;
+}
+
+bool precond_wants_schur(const char *name, const spmv_preconditioner_options *o)
+{
+    return choice_is_auto(name) && (o->fields != NULL || o->schur != NULL || o->schur_form != NULL);
 }
 
 /* Sets *kind; NULL for "auto". */
@@ -572,7 +578,7 @@ static spmv_status create(spmv_context *ctx, const char *name, const spmv_csr *a
     if (st != SPMV_OK)
         return st;
     const struct precond_kind *kind = NULL;
-    st = find(ctx, name, &kind);
+    st = find(ctx, precond_wants_schur(name, &o) ? "schur" : name, &kind);
     if (st == SPMV_OK)
         st = csr_check_shape(ctx, "spmv_preconditioner_create", a);
     if (st != SPMV_OK)
@@ -607,6 +613,12 @@ spmv_status precond_create_sampled(spmv_context *ctx, const spmv_csr *a, const s
                                    spmv_preconditioner **preconditioner)
 {
     return create(ctx, NULL, a, options, true, preconditioner);
+}
+
+spmv_status precond_create_good_schur(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                      spmv_preconditioner **preconditioner)
+{
+    return create(ctx, "schur", a, options, true, preconditioner);
 }
 
 spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,

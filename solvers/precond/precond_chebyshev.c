@@ -163,8 +163,7 @@ static int count_below(const double *diagonal, const double *beside, int n, doub
     return count;
 }
 
-/* The eigenvalue number `index` in ascending order, from 0. */
-static double eigenvalue(const double *diagonal, const double *beside, int n, int index)
+double precond_eigenvalue(const double *diagonal, const double *beside, int n, int index)
 {
     double low = 0, high = 0;
     for (int i = 0; i < n; i++)
@@ -272,8 +271,8 @@ static spmv_status run_lanczos(const struct lanczos *l, int steps, double *diago
                           rz);
         goto done;
     }
-    *lowest = eigenvalue(diagonal, beside, k, 0);
-    *highest = eigenvalue(diagonal, beside, k, k - 1);
+    *lowest = precond_eigenvalue(diagonal, beside, k, 0);
+    *highest = precond_eigenvalue(diagonal, beside, k, k - 1);
 done:
     return st;
 }

@@ -124,7 +124,7 @@ struct precond_source {
     bool kept;                               /* the preconditioner owns filled_host */
     int64_t alone, first_alone;
     struct envelope envelope; /* if envelope_find was called */
-    bool sampled;             /* "auto" is for precond_create_sampled */
+    bool sampled;             /* for precond_create_sampled, or precond_create_good_schur */
     const spmv_preconditioner_options *options;
     const struct precond_whole *whole; /* of several ranks: then a has sizes only */
 };
@@ -241,6 +241,9 @@ struct precond_kind {
  * symmetric only. */
 bool precond_is_unsymmetric(const char *name);
 
+/* Whether "auto" takes "schur", since its options are given. */
+bool precond_wants_schur(const char *name, const spmv_preconditioner_options *o);
+
 /* Sets source->host, diagonal and bad, and checks the matrix. SPMV_ERROR_NOT_POSITIVE names the bad
  * row. name: the preconditioner. */
 spmv_status precond_source_read(spmv_context *ctx, const char *name, struct precond_source *source);
@@ -284,6 +287,7 @@ spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_fsai(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_isai(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_schur(spmv_preconditioner *, struct precond_source *);
 
 /* ----------------------------------------------------------- "auto" (precond_choose.c) */
 
@@ -328,6 +332,11 @@ spmv_status precond_create_sampled(spmv_context *ctx, const spmv_csr *a, const s
 /* The same for gmres and bicgstab, of a real matrix. */
 spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                        struct precond_choice *choice);
+
+/* As spmv_preconditioner_create with "schur", for "auto": only if the second field are the rows whose diagonal entry is 0,
+ * and minres will take few iterations by an estimate; else SPMV_ERROR_UNSUPPORTED or SPMV_ERROR_LIMIT. */
+spmv_status precond_create_good_schur(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                      spmv_preconditioner **made);
 
 /* After making the choice failed with this status and the message in ctx: the next one, with the
  * reason. False: none is left, or the status is no reason to take another one. */

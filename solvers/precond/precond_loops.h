@@ -44,6 +44,10 @@ struct precond_coefficients {
 
 void precond_chebyshev_steps(double lowest, double highest, int degree, struct precond_coefficients *step);
 
+/* Eigenvalue number `index`, in ascending order from 0, of the symmetric tridiagonal matrix with this diagonal of n > 0
+ * elements, and n - 1 beside it (precond_chebyshev.c). */
+double precond_eigenvalue(const double *diagonal, const double *beside, int n, int index);
+
 /* Rows of a triangle that a block of a GPU solves: positions begin to end - 1. gate: a row of an
  * earlier tile that is solved some levels before; -1: none. inside: whether rows may need others
  * of the tile. The column of such an entry is stored as -1 - (position - begin), that of others

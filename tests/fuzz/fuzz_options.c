@@ -88,14 +88,14 @@ static void take_options(struct input *in, spmv_solver_options *o, spmv_precondi
     enum { NODES = 8 };
     static const double places[3 * NODES] = {0, 1, 4, 2, 2, 1, 0, 3, 3, 5, 1, 7, 2, 8, 8, 1};
     static const char *const solvers[] = {"auto", "cg", "minres", "gmres", "bicgstab", "direct", "no such"};
-    static const char *const preconds[] = {"auto", "none", "jacobi", "block-jacobi", "chebyshev", "ic0",    "cholesky",
-                                           "ilu0", "ilut", "amg",    "fsai",         "isai",      "no such"};
+    static const char *const preconds[] = {"auto", "none", "jacobi", "block-jacobi", "chebyshev", "ic0",   "cholesky",
+                                           "ilu0", "ilut", "amg",    "fsai",         "isai",      "schur", "no such"};
     static const char *const rungs[] = {"auto", "textbook", "fused"};
     static const char *const smoothers[] = {"chebyshev", "l1-jacobi", "no such"};
     spmv_solver_options_init(o, sizeof *o);
     spmv_preconditioner_options_init(p, sizeof *p);
     o->solver = name(in, solvers, 7);
-    o->precond = name(in, preconds, 13);
+    o->precond = name(in, preconds, 14);
     o->rung = next(in) % 4 == 0 ? name(in, rungs, 3) : NULL;
     o->vectors = next(in) % 2 == 0 ? 1 : integer(in, 1);
     o->inner = next(in) % 4 == 0 ? integer(in, 0) : 0;

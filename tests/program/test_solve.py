@@ -668,8 +668,8 @@ class NearNull(Solve):
         self.assertNotEqual(self.levels(*thin), self.levels(*thin, "--strength", "1e-6"))
         self.fails(4, "solve", "poisson2d:40", "--precond", "cholesky", "--fill", "2", says="more than 2 times")
         names = {"fill": "1.5", "drop": "0.1", "degree": "1", "strength": "0.5", "block": "1"}
-        takers = {"fill": {"cholesky", "ilut"}, "drop": {"ilut"}, "degree": {"chebyshev", "amg", "fsai", "isai"},
-                  "strength": {"amg"}, "block": {"block-jacobi", "amg"}}  # fmt: skip
+        takers = {"fill": {"cholesky", "ilut"}, "drop": {"ilut"}, "degree": {"chebyshev", "amg", "schur", "fsai", "isai"},
+                  "strength": {"amg", "schur"}, "block": {"block-jacobi", "amg", "schur"}}  # fmt: skip
         every = self.fails(1, "solve", "x", "--precond", "zzz").stderr.strip().split("there are: ")[1].split(", ")
         for option, value in names.items():
             for precond in every:
@@ -677,6 +677,30 @@ class NearNull(Solve):
                 refused = f"--{option} is for --precond" in done.stderr
                 self.assertEqual(refused, precond not in takers[option] | {"auto", "all"}, (option, precond, done.stderr))
             self.fails(1, "solve", "poisson2d:3", f"--{option}", "-2", says=f"--{option} -2: must be")
+
+    def test_two_fields(self):
+        """--fields and --schur: the same x as without them, a form, and files that are wrong."""
+        n = 40  # -u'' = f with u' = 0 forced at each point: A of n + 1 rows, B of n differences
+        entries = [(i, i, 2.5) for i in range(n + 1)] + [(i + 1, i, -1.0) for i in range(n)]
+        entries += [(n + 1 + i, i, 1.0) for i in range(n)] + [(n + 1 + i, i + 1, -1.0) for i in range(n)]
+        rows = 2 * n + 1
+        lines = [f"{i + 1} {j + 1} {v}" for i, j, v in entries]
+        a = self.write("saddle.mtx", "\n".join(["%%MatrixMarket matrix coordinate real symmetric", f"{rows} {rows} {len(lines)}", *lines, ""]))
+        fields = self.vector("fields.txt", [1] * (n + 1) + [2] * n)
+        schur = self.write("schur.mtx", "\n".join(["%%MatrixMarket matrix coordinate real symmetric", f"{n} {n} {n}", *(f"{i} {i} 1" for i in range(1, n + 1)), ""]))
+        of = [json.loads(self.ok("solve", a, "-q", "--json", *words).stdout)["result"]["cg"] for words in (
+            ["--precond", "schur"], ["--fields", fields], ["--schur", schur], ["--schur", "simple", "--solver", "gmres"])]
+        self.assertEqual([r["precond"] for r in of], ["schur"] * 4)
+        self.assertEqual([r["solver"] for r in of], ["minres"] * 3 + ["gmres"])
+        self.assertEqual(of[0]["iterations"], of[1]["iterations"])
+        self.assertIn("amg of the given matrix", of[2]["precond_layout"])
+        short, wrong = self.vector("short.txt", [1, 2]), self.vector("wrong.txt", [1] * (n + 1) + [2] * (n - 1) + [3])
+        self.fails(3, "solve", a, "--fields", short, says="short.txt has 2 numbers, --fields needs 81")
+        self.fails(1, "solve", a, "--fields", wrong, says="wrong.txt: --fields needs 1 or 2 (or 0 and 1) for each row, row 81 has 3")
+        self.fails(3, "solve", a, "--schur", "dense:3,4", says="--schur needs a square matrix")
+        self.fails(3, "solve", a, "--schur", "diagonal:7", says="7 x 7, the second field has 40 rows")
+        self.fails(1, "solve", a, "--fields", fields, "--precond", "amg", says="--fields is for --precond schur")
+        self.fails(4, "solve", a, "--precond", "schur", "--ranks", "2", says="not supported on several ranks")
 
     def test_block_of_block_jacobi(self):
         def layout(*arguments):

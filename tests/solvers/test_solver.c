@@ -348,9 +348,11 @@ static double residual_of(const struct system *s, const void *values, int vector
     return (double)sqrtl(square);
 }
 
-/* Whether the preconditioner does not exist on this backend. */
+/* Whether the preconditioner does not exist on this backend, or for matrices without two fields. */
 static bool may_lack(const char *name)
 {
+    if (strcmp(name, "schur") == 0)
+        return true;
     return support_backend == SPMV_BACKEND_CUDA && (strcmp(name, "ic0") == 0 || strcmp(name, "cholesky") == 0);
 }
 

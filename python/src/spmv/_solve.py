@@ -141,8 +141,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         symmetric. The preconditioner is none (``"auto"`` means that) or an operator: others need entries.
     preconditioner : str, operator, matrix, function or Solver, optional
         ``"auto"`` (the default), ``"none"``, ``"jacobi"``, ``"block-jacobi"``, ``"chebyshev"``,
-        ``"ic0"``, ``"cholesky"``, ``"fsai"``, ``"isai"`` or ``"amg"``; for matrices that are not symmetric
-        also ``"ilu0"`` and ``"ilut"``. Or an approximation M of the inverse of A: anything that multiplies with
+        ``"ic0"``, ``"cholesky"``, ``"fsai"``, ``"isai"`` or ``"amg"``; for systems of two fields
+        ``"schur"``; for matrices that are not symmetric also ``"ilu0"`` and ``"ilut"``. Or an approximation M of the inverse of A: anything that multiplies with
         ``@`` or as a function, called in each iteration. With the solvers cg and minres, M must be
         symmetric (Hermitian) positive definite and the same in each iteration, and with bicgstab
         the same in each iteration. Only gmres allows an M that changes, such as another iterative
@@ -200,6 +200,14 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         error is so small, by residuals in twice the precision and, with the solver and the preconditioner
         ``"auto"``, by ``"direct"``. If nothing helps, ``converged`` is False and the status
         ``SPMV_ERROR_ACCURACY``. Default 0: the residual decides alone.
+    fields : array of int, optional
+        Systems of two fields, such as velocity and pressure: the field of each row, 1 or 2 (or 0 and 1), for
+        the preconditioner ``"schur"``, which ``"auto"`` then takes. Default: the second field are the rows
+        whose diagonal entry is 0 or absent, or has another sign than the others.
+    schur : matrix or str, optional
+        For ``"schur"``: a positive definite matrix in the place of the Schur complement, such as the mass matrix
+        of the pressure over the viscosity, with a row for each row of the second field; or a form of it:
+        ``"diagonal"``, ``"simple"`` or ``"commutator"`` (``docs/preconditioners.md``). Default: the best form.
     device, shape, copy
         As for ``Plan``.
     precond
@@ -228,6 +236,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
     >>> result = spmv.Solver(L, shape=(3, 3), null="ones").solve(np.array([1.5, 0.0, -0.5]))
     >>> result.status, result.x.round(3).tolist(), round(result.null_part, 3)  # b has a sum of 1
     ('SPMV_ERROR_INCONSISTENT', [1.056, -0.111, -0.944], 0.577)
+    >>> import scipy.sparse as sp
+    >>> laplace, B = spmv.generate("poisson2d:8"), sp.diags([1.0, -1.0], offsets=[0, 1], shape=(63, 64))
+    >>> K = sp.bmat([[laplace, B.T], [B, None]], format="csr")  # two fields
+    >>> result = spmv.Solver(K, "schur").solve(K @ np.ones(127))
+    >>> result.solver, bool(abs(result.x - 1).max() < 1e-5)
+    ('minres', True)
     >>> class Twice:
     ...     shape, dtype = (4, 4), np.float64
     ...     def matvec(self, x):
@@ -261,6 +275,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         recycle: int = 0,
         estimate_error: bool = True,
         accuracy: int = 0,
+        fields: Any = None,
+        schur: Any = None,
         device: Any = "auto",
         shape: tuple[int, int] | None = None,
         copy: bool = False,
@@ -286,6 +302,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             inner=inner, check_symmetry=check_symmetry, rung=rung, options=options,
             coordinates=coordinates, null=null, recycle=recycle,
             estimate_error=estimate_error, accuracy=accuracy,
+            coordinates=coordinates, null=null, recycle=recycle, fields=fields, schur=schur,
         )  # fmt: skip
         self._near_null = None if given["near_null"] is None else self._vectors_of(given["near_null"], "near_null")
         self._null_block = null_block(null)
@@ -295,6 +312,18 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             if not isinstance(preconditioner, str) or preconditioner not in ("auto", "amg"):
                 raise ValueError("coordinates are for the preconditioners 'amg' and 'auto'")
             self._coordinates = self._settings["coordinates"] = host_coordinates(coordinates, context)
+        if (fields is not None or schur is not None) and preconditioner not in ("auto", "schur"):
+            raise ValueError("fields and schur are for the preconditioner 'schur'")
+        self._fields = None
+        if fields is not None:
+            self._fields = self._settings["fields"] = _host_fields(fields, matrix.shape[0], context)
+        self._schur = schur
+        if schur is not None and not isinstance(schur, str):
+            given_schur, _, _ = take(schur, lambda where: context, None, of_b, copy)
+            check_values(given_schur)
+            there = given_schur.device != "cpu" or not context.is_cuda
+            self._schur = given_schur.tuple(CONTEXT_MEMORY if there else HOST_MEMORY)
+            self._given_schur = given_schur  # whose arrays these are
         # kind: of the arrays that an operator as preconditioner gets
         self._calling = calling = threading.local()
         own = None
@@ -328,7 +357,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return _core.solver(
             self._context._handle,
             self._parts,
-            (*self._args, *addresses(v, at, self._null, self._null_block)),
+            (*self._args, *addresses(v, at, self._null, self._null_block, self._fields, self._schur)),
             self._own,
             (self._keep, self._options, self._own),
         )
@@ -563,8 +592,8 @@ class _OperatorSolver(Solver):
     ) -> None:
         preconditioner = one_preconditioner(preconditioner, precond)
         defaults = dict(
-            vectors=1, inner=False, options=None, coordinates=None, null=None, recycle=0, shape=None, copy=False, method=None,
-            mixed=None,
+            vectors=1, inner=False, options=None, coordinates=None, null=None, recycle=0, fields=None, schur=None, shape=None,
+            copy=False, method=None, mixed=None,
         )
         for name, value in others.items():
             if name not in defaults:
@@ -691,8 +720,9 @@ def settings(
 
 
 def addresses(
-    near_null: View | None, coordinates: np.ndarray | None, null: View | None = None, null_block: int = 0
-) -> tuple[int, ...]:
+    near_null: View | None, coordinates: np.ndarray | None, null: View | None = None, null_block: int = 0,
+    fields: np.ndarray | None = None, schur: Any = None,
+) -> tuple[Any, ...]:  # fmt: skip
     """The last of these settings."""
     at = coordinates
     return (
@@ -701,6 +731,8 @@ def addresses(
         *(at.shape if at is not None else (0, 0)),
         *_vectors(null),
         null_block,
+        fields.ctypes.data if fields is not None else 0,
+        *((None, schur) if isinstance(schur, str) else (schur, None)),
     )
 
 
@@ -740,6 +772,20 @@ def host_coordinates(array: Any, context: Context) -> np.ndarray:
     if len(v.shape) != 2 or v.shape[1] not in (2, 3):
         raise ValueError(f"coordinates have the shape {v.shape}: a row for each node, with 2 or 3 columns, is needed")
     return np.array(as_numpy(v) if v.on_host else downloaded(context, v), np.float64, order="C")
+
+
+def _host_fields(array: Any, rows: int, context: Context) -> np.ndarray:
+    """A copy of the fields of the rows, as the library reads them."""
+    v = view(array, "fields", context)
+    if v.dtype.kind not in "biu":
+        raise TypeError(f"fields have the type {v.dtype}, integers are needed")
+    if v.shape != (rows,):
+        raise ValueError(f"fields have the shape {v.shape}: one number for each of the {rows} rows is needed")
+    numbers = as_numpy(v) if v.on_host else downloaded(context, v)
+    wrong = np.flatnonzero((numbers < 0) | (numbers > 2))
+    if len(wrong):
+        raise ValueError(f"fields[{wrong[0]}] is {numbers[wrong[0]]}: 1 or 2 (or 0 and 1) is needed")
+    return np.array(numbers, np.int32)
 
 
 def _row(result: Result) -> dict[str, Any]:
