@@ -225,8 +225,8 @@ int to_settings(PyObject *from, void *to)
                           &o->vectors, &o->inner, &o->rtol, &o->atol, &max_iterations, &o->restart, &o->symmetry_check,
                           &o->recycle, &p->block, &p->degree, &p->steps, &p->shift, &p->strength, &p->fill, &p->drop,
                           &p->lowest, &p->highest, &p->smoother, &p->update_values, &near_null, &p->near_nulls,
-                          &coordinates, &nodes, &p->dimensions, &null_space, &o->null_vectors, &o->null_block,
-                          &fields, &schur, &p->schur_form) ||
+                          &coordinates, &nodes, &p->dimensions, &null_space, &o->null_vectors, &o->null_block, &fields,
+                          &schur, &p->schur_form) ||
         (schur != Py_None && !to_csr(schur, &s->schur)))
         return 0;
     p->near_null = address(near_null);
