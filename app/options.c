@@ -199,8 +199,9 @@ static const struct row rows[] = {
      .help = "amg, elasticity: the coordinates of the nodes, from which the rigid body modes are made; a file with a "
              "row for each node and 2 or 3 columns (default: none)"},
     {"fields", .argument = "FILE", READ_FILE(fields), .of = "schur ", .commands = IN_SOLVE,
-     .help = "schur: the field of each row, a file with 1 or 2 for each; implies --precond schur (default: by the signs "
-             "of the diagonal)"},
+     .help =
+         "schur: the field of each row, a file with 1 or 2 for each; implies --precond schur (default: by the signs "
+         "of the diagonal)"},
     {"schur", .argument = "FILE|FORM", READ_FILE(schur), .of = "schur ", .commands = IN_SOLVE,
      .help = "schur: a matrix for the Schur complement, such as the mass matrix of the pressure, or a form: diagonal, "
              "simple, commutator; implies --precond schur (default: one of these)"},

@@ -695,10 +695,10 @@ class NearNull(Solve):
         self.assertEqual(of[0]["iterations"], of[1]["iterations"])
         self.assertIn("amg of the given matrix", of[2]["precond_layout"])
         short, wrong = self.vector("short.txt", [1, 2]), self.vector("wrong.txt", [1] * (n + 1) + [2] * (n - 1) + [3])
-        self.fails(3, "solve", a, "--fields", short, says="short.txt has 2 numbers, --fields needs 81")
+        self.fails(4, "solve", a, "--fields", short, says="short.txt has 2 numbers, --fields needs 81")
         self.fails(1, "solve", a, "--fields", wrong, says="wrong.txt: --fields needs 1 or 2 (or 0 and 1) for each row, row 81 has 3")
-        self.fails(3, "solve", a, "--schur", "dense:3,4", says="--schur needs a square matrix")
-        self.fails(3, "solve", a, "--schur", "diagonal:7", says="7 x 7, the second field has 40 rows")
+        self.fails(8, "solve", a, "--schur", "dense:3,4", says="--schur needs a square matrix")
+        self.fails(4, "solve", a, "--schur", "diagonal:7", says="7 x 7, the second field has 40 rows")
         self.fails(1, "solve", a, "--fields", fields, "--precond", "amg", says="--fields is for --precond schur")
         self.fails(4, "solve", a, "--precond", "schur", "--ranks", "2", says="not supported on several ranks")
 
