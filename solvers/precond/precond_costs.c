@@ -27,6 +27,7 @@ static const struct row {
     {PRECOND_FOR_UNSYMMETRIC, NULL, 0, 0, 32, 2, 0, 200},        /* none, jacobi */
     {PRECOND_FOR_MINRES, "ic0", 45, 0, 12, 1.6, 0, 100},         /* two triangular solves */
     {PRECOND_FOR_MINRES, "fsai", 0, 2.5, 18, 0.8, 40, 100},      /* two products */
+    {PRECOND_FOR_MINRES, "schur", 140, 0, 60, 4, 0, 80},         /* a V-cycle for each field, products */
     {PRECOND_FOR_MINRES, NULL, 0, 0, 5, 0.7, 0, 100},            /* none, jacobi */
 };
 
