@@ -530,11 +530,10 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     memcpy(ended_with, sentence, sizeof ended_with);
     const spmv_csr sizes = solver_sizes(s);
-    enum { UNSURE = 4 }; /* ilut, of unknown fill-in, may take so many times what the table says, and may not help */
     const bool gpu = context_on_device(s->ctx);
     const struct precond_cost ilut = precond_cost(gpu, PRECOND_FOR_UNSYMMETRIC, "ilut", sizes.rows, sizes.nnz, 0);
-    const double worth =
-        precond_nanoseconds(gpu, PRECOND_FOR_UNSYMMETRIC, sizes.rows, sizes.nnz, UNSURE * precond_cost_of_all(&ilut));
+    const double worth = precond_nanoseconds(gpu, PRECOND_FOR_UNSYMMETRIC, sizes.rows, sizes.nnz,
+                                             UNSURE_ILUT * precond_cost_of_all(&ilut));
     bool was_direct = solver == &krylov_direct;
     for (int which = first; which < SOLVER_RESORTS && solver_may_follow(s, st) && iterations_left(c) > 0; which++) {
         if (c->columns == 1 && !was_direct && isfinite(solver_worth_direct(s)) &&

@@ -539,6 +539,13 @@ static double step_time(const struct chain *c, const struct runner *first)
     return precond_nanoseconds(context_on_device(c->s->ctx), solver_purpose(first->solver), sizes.rows, sizes.nnz, 1);
 }
 
+/* What the rival is expected to take in all. */
+static double work_of_rival(const struct runner *first, const struct runner *rival)
+{
+    const double all = precond_cost_of_all(&rival->cost);
+    return first->solver == &krylov_minres && is_named(rival->name, "ilut") ? UNSURE_ILUT * all : all;
+}
+
 /* Whether factors of A, made by a module, take much less than this work, which is left of the better one. */
 static bool takes_direct(const struct chain *c, const struct runner *first, double work)
 {
@@ -618,7 +625,7 @@ static bool makes_rival(struct judge *judge)
     struct attempt *const a = judge->race;
     a->first->left = judge->left * a->first->cost.step;
     a->first->spent = (double)judge->least * a->first->cost.step;
-    a->direct = takes_direct(a->c, a->first, fmin(a->first->left, precond_cost_of_all(&a->rival->cost)));
+    a->direct = takes_direct(a->c, a->first, fmin(a->first->left, work_of_rival(a->first, a->rival)));
     if (a->direct)
         return true;
     a->status = make_rival(a->c->s, a->first, a->rival);
@@ -802,7 +809,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     }
     if (!stopped)
         return has_failed(c, first, st) ? hand_over(c, first, rival, st) : st;
-    if (attempt.direct || takes_direct(c, first, fmin(first->left, precond_cost_of_all(&rival->cost)))) {
+    if (attempt.direct || takes_direct(c, first, fmin(first->left, work_of_rival(first, rival)))) {
         st = go_direct(c, first, rival);
         if (st != SPMV_ERROR_LIMIT)
             return st;

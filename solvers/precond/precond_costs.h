@@ -38,4 +38,7 @@ static inline double precond_cost_of_all(const struct precond_cost *cost)
     return cost->setup + cost->steps * cost->step;
 }
 
+/* ilut as a last resort, of unknown fill-in, may take so many times what the table says, and may not help. */
+enum { UNSURE_ILUT = 4 };
+
 #endif
