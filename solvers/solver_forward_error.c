@@ -416,7 +416,6 @@ static spmv_status estimate_columns(struct error_solve *e, const struct columns_
     TRY(spmv_map_index(s->ctx, e->k.part, &(const double){0}, NULL, sum, e->numbers));
     for (int v = 0; v < k; v++) {
         double norm = 0;
-        union real factor;
         struct columns_transfer copy = column_of(e, v, b, of->b, false);
         TRY(columns_copy(s->ctx, &copy));
         copy = column_of(e, v, x, of->x, false);
@@ -426,8 +425,9 @@ static spmv_status estimate_columns(struct error_solve *e, const struct columns_
         e->most = max_i64(e->most, TO_ESTIMATE * s->results[v].iterations);
         if (norm == 0)
             continue;
-        real_set(e->k.part, &factor, 0, (splitmix_at(1, v) & 1 ? 1 : -1) / norm);
-        TRY(spmv_map_axpby(s->ctx, e->k.part, &factor, e->r, NULL, sum, e->numbers));
+        const union real factor = real_scalar(e->k.part, (splitmix_at(1, v) & 1 ? 1 : -1) / norm);
+        TRY(spmv_map_scalar(s->ctx, SPMV_MUL, e->k.part, &factor, e->r, e->r, e->numbers));
+        TRY(spmv_map_axpby(s->ctx, e->k.part, NULL, e->r, NULL, sum, e->numbers));
     }
     e->rtol = e->most <= TO_ESTIMATE * FEW ? ROUGHEST : ROUGH;
     TRY(spmv_map(s->ctx, SPMV_MAP_COPY, e->k.part, sum, e->r, e->numbers));

@@ -520,12 +520,12 @@ static void keep_refused(const spmv_csr *a, int64_t work, struct precond_choice 
                                          TIMES * (double)work / (double)(a->rows + a->nnz), usual.steps)};
 }
 
-/* minres on a host: schur for a saddle point system that it suits. *made: NULL if it does not. */
+/* minres: schur for a saddle point system that it suits. *made: NULL if it does not. */
 static spmv_status make_of_fields(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
                                   spmv_preconditioner **made)
 {
     *made = NULL;
-    if (context_on_device(ctx) || a->rows < PRECOND_SAMPLED_ROWS)
+    if (a->rows < PRECOND_SAMPLED_ROWS)
         return SPMV_OK;
     const spmv_status st = precond_create_good_schur(ctx, a, options, made);
     if (st == SPMV_OK)

@@ -94,6 +94,8 @@ static struct precond_cost general_on_gpu(const char *name, double rows, double 
         return (struct precond_cost){2000 + 6000 * read, step + 30 + 20 * read, 200};
     if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
         return (struct precond_cost){1000 + 600000 * (millions + read), step + 600 + 150000 * millions, 15};
+    if (strcmp(name, "schur") == 0) /* the fields are taken apart on the host */
+        return (struct precond_cost){40000 + 20000 * read, 60 + 7000 * millions, 80};
     return (struct precond_cost){0, step, 100};
 }
 
