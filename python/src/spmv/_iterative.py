@@ -268,7 +268,7 @@ def minres(
         if iteration <= 10 or iteration % 10 == 0:
             print(f"{iteration:8d} {residual:14.7e}")
 
-    shift = number(shift, "shift")
+    shift = number(shift, "shift", signed=True)
     if shift:
         A, device = _shifted(A, shift, device)
     if check and M is not None and not isinstance(M, str):

@@ -30,7 +30,7 @@ from ._arrays import (
     whole,
 )
 from ._context import CODES, FLOATING, Context, context_of
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, check_values, downloaded, take
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, check_values, downloaded, host_arrays, take
 from ._plan import Plan, _Base, _writable
 
 
@@ -170,7 +170,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         How conjugate gradients runs; default ``"auto"``.
     options : dict, optional
         Of the preconditioner (``docs/preconditioners.md``):
-        ``block`` (block-jacobi: rows of a block; amg: rows of a node), ``degree`` (chebyshev, amg, fsai, isai),
+        ``block`` (block-jacobi: rows of a block; amg: rows of a node; default: the blocks of a BSR matrix of
+        SciPy), ``degree`` (chebyshev, amg, fsai, isai),
         ``steps``, ``lowest``, ``highest`` (chebyshev), ``shift`` (ic0), ``strength``, ``smoother``
         (amg), ``drop`` (ilut), ``fill`` (ilut, cholesky), ``update_values`` (amg: True: new values
         keep the aggregates and patterns, which is quicker than to make it again), and ``near_null``
@@ -274,6 +275,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         solver = solver if method is None else method
         inner = bool(inner if mixed is None else mixed)
         vectors = whole(vectors, "vectors", 1)
+        options = options if coordinates is not None else with_block(options, A, preconditioner)
         given = options_given(options)
         matrix, of_b, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
         check_square(matrix.shape)
@@ -319,6 +321,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             self._options,
         )
         self._own = own
+        self._joins = False  # whether b of several columns may be solved by a solver for several, made on the way
         self._others: dict[Any, Solver] = {}  # made on first use: for other types
         borrow = matrix.device != "cpu" or not context.is_cuda
         self._parts = matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
@@ -429,15 +432,17 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return result_of(_end(result, target, b, context), status, message, rows)
 
     def _solve_in_parts(self, b: View, start: View | None, trans: str, on_residual: Any) -> Result:
-        """b with any number of columns, as many at a time as the solver has vectors."""
-        context, k, n = self._context, self._vectors, self.shape[0]
+        """b with any number of columns, as many at a time as the solver has vectors, or as those that follow can be."""
+        context, n = self._context, self.shape[0]
         flat = len(b.shape) == 1
         whole_b, whole_start = _sliceable(b, "b"), None if start is None else _sliceable(start, "x0")
         columns = 1 if flat else b.shape[1]
         result = empty(view(whole_b, "b"), b.shape, self._dtype, context)
         rows: list[dict[str, Any]] = []
         status, message = "SPMV_OK", ""
-        for first in range(0, columns, k):
+        solver, last = self, 0
+        while last < columns:
+            first, k = last, solver._vectors
             last = min(first + k, columns)
             where = slice(None) if flat else (slice(None), first if k == 1 else slice(first, last))
             parts = [None if a is None else a[where] for a in (whole_b, whole_start)]
@@ -448,7 +453,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
                 rows += [{**rows[-1], "status": status, "iterations": 0, "true_residual": math.nan}] * (last - first)
                 continue
             part_start = None if parts[1] is None else view(parts[1], "x0", context)
-            part = self._solve_at_once(view(parts[0], "b", context), part_start, trans, None, on_residual)
+            part = solver._solve_at_once(view(parts[0], "b", context), part_start, trans, None, on_residual)
+            if solver is not self and not part.converged and part.status != "SPMV_CANCELLED":
+                solver, last = self, first  # one by one, with all that this solver can try
+                continue
+            if first == 0 and self._joins:
+                solver = self._joined(part, columns - last) or self
             found = part.x if k == 1 or last - first == k else part.x[:, 0 if flat else slice(0, last - first)]
             result.array[where] = found
             rows += [_row(part)] if k == 1 else part.columns[: last - first]
@@ -461,6 +471,16 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         if b.kind == "jax":
             x = sys.modules["jax"].numpy.asarray(x)
         return result_of(x, status, message, rows)
+
+    def _joined(self, first: Result, columns: int) -> Solver | None:
+        """A solver for the other columns at once, like the one that has solved the first; None: it would not pay.
+
+        With these preconditioners an iteration of cg reads A once for all columns, where the library finds that quicker.
+        """
+        pays = first.converged and first.solver == "cg" and first.preconditioner in ("none", "jacobi", "amg")
+        if not pays or columns < 3 or not isinstance(self._settings["preconditioner"], str):
+            return None
+        return self._again(self._source(), dtype=self._dtype, vectors=columns, preconditioner=first.preconditioner)
 
     def _values(self) -> View | None:
         return self._matrix.data
@@ -539,7 +559,17 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return f"<spmv.Solver: {self.shape[0]} rows, {self._dtype}, on {self._context.device}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a solver cannot be pickled or copied: make one where it is needed")
+        about = {**self._settings, "vectors": self._vectors, "dtype": None if self._free_type else self._dtype}
+        return _again, (self._arrays(), self._context, about)
+
+    def _arrays(self) -> tuple[Any, Any]:
+        """A and its shape, for a copy."""
+        return host_arrays(self._matrix, self._context), self.shape
+
+
+def _again(source: tuple[Any, Any], context: Context, settings: dict[str, Any]) -> Solver:
+    """The solver that was pickled or copied, made again."""
+    return Solver(source[0], shape=source[1], device=context, **settings)
 
 
 def is_operator(A: Any) -> bool:
@@ -598,7 +628,7 @@ class _OperatorSolver(Solver):
             check_symmetry=check_symmetry, rung=rung, estimate_error=estimate_error, accuracy=accuracy,
         )  # fmt: skip
         self._calling = calling = threading.local()
-        self._others: dict[Any, Solver] = {}
+        self._joins, self._others = False, {}
 
         def kind() -> str:
             return getattr(calling, "kind", "numpy")  # the check of symmetry comes before any b
@@ -638,6 +668,9 @@ class _OperatorSolver(Solver):
 
     def _source(self) -> Any:
         return self._operator
+
+    def _arrays(self) -> tuple[Any, Any]:
+        return self._operator, None
 
     def _again(self, arrays: Any, **settings: Any) -> Solver:
         settings.pop("vectors", None)
@@ -687,6 +720,18 @@ def options_given(options: dict[str, Any] | None) -> dict[str, Any]:
         if value is not None:
             given[name] = value
     return given
+
+
+_LARGEST_BLOCK = {"amg": 8, "block-jacobi": 64}  # preconditioners with the option block
+
+
+def with_block(options: dict[str, Any] | None, A: Any, preconditioner: Any) -> dict[str, Any] | None:
+    """The options, with the blocks of a matrix in blocks of rows (BSR) for a preconditioner that uses them."""
+    rows, cols = getattr(A, "blocksize", None) or (0, 0)
+    largest = _LARGEST_BLOCK.get(preconditioner, 0) if isinstance(preconditioner, str) else 0
+    if rows != cols or not 1 < rows <= largest or (options or {}).get("block") is not None:
+        return options
+    return {**(options or {}), "block": rows}
 
 
 def settings(
@@ -827,8 +872,9 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
 
     ``device`` may also be a ``Group``, or ``"cuda:all"``: all GPUs of this host together.
 
-    b is one right-hand side, or a matrix with one in each column. x has a type that A and b fit into,
-    unless ``dtype`` names another.
+    b is one right-hand side, or a matrix with one in each column; where that pays, the columns after the
+    first are solved at once (``vectors=1``: they are not). x has a type that A and b fit into, unless
+    ``dtype`` names another.
 
     Examples
     --------
@@ -849,7 +895,10 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
     calls = {name: options.pop(name) for name in ("callback", "on_residual") if name in options}
     if options.get("dtype") is None and not isinstance(A, Plan):
         options["dtype"] = common_type(A, b)
-    return Solver(A, **options).solve(b, x0, **calls)
+    solver = Solver(A, **options)
+    alone = ("vectors", "inner", "mixed", "recycle", "accuracy", "rung")  # options that are for one column, or say how many
+    solver._joins = solver._dtype.kind == "f" and not any(name in options for name in alone) and not is_operator(A)
+    return solver.solve(b, x0, **calls)
 
 
 def common_type(A: Any, b: Any) -> Any:
