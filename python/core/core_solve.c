@@ -165,18 +165,18 @@ static PyObject *solver_for_plan(PyObject *module, PyObject *arguments)
 
 /* ------------------------------------------------------------------ results */
 
-static PyObject *result_of(const char *rung, const char *why, const char *precond, const char *why_precond,
-                           const spmv_solver_result *r)
+static PyObject *solver_row(const void *results, int v)
 {
-    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L,s:L,s:d,s:L,s:d,s:d,s:d}",
-                         "status", spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts",
-                         (long long)r->restarts, "norm_b", r->norm_b, "tolerance", r->tolerance, "recurrence_residual",
-                         r->recurrence_residual, "true_residual", r->true_residual, "solver", r->solver, "rung", rung,
-                         "why_rung", why, "preconditioner", precond, "why_preconditioner", why_precond, "setup_seconds",
-                         r->setup_seconds, "solve_seconds", r->solve_seconds, "backward_error", r->backward_error,
-                         "backward_row", (long long)r->backward_row, "null_vectors", (long long)r->null_vectors,
-                         "null_part", r->null_part, "recycled", (long long)r->recycled, "given_residual",
-                         r->given_residual, "start_residual", r->start_residual, "forward_error", r->forward_error);
+    const spmv_solver_result *r = (const spmv_solver_result *)results + v;
+    return Py_BuildValue(
+        "{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L,s:L,s:d,s:L,s:d,s:d,s:d}", "status",
+        spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts", (long long)r->restarts,
+        "norm_b", r->norm_b, "tolerance", r->tolerance, "recurrence_residual", r->recurrence_residual, "true_residual",
+        r->true_residual, "solver", r->solver, "rung", r->rung, "why_rung", r->why_rung, "preconditioner", r->precond,
+        "why_preconditioner", r->why_precond, "setup_seconds", r->setup_seconds, "solve_seconds", r->solve_seconds,
+        "backward_error", r->backward_error, "backward_row", (long long)r->backward_row, "null_vectors",
+        (long long)r->null_vectors, "null_part", r->null_part, "recycled", (long long)r->recycled, "given_residual",
+        r->given_residual, "start_residual", r->start_residual, "forward_error", r->forward_error);
 }
 
 /* Ends a solve. Returns (status, text, results), or NULL with an exception if nothing was solved. */
@@ -261,12 +261,6 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     return made;
 }
 
-static PyObject *solver_row(const void *results, int v)
-{
-    const spmv_solver_result *r = (const spmv_solver_result *)results + v;
-    return result_of(r->rung, r->why_rung, r->precond, r->why_precond, r);
-}
-
 PyObject *solver_end(context *c, call_state state, spmv_status st, int vectors, const spmv_solver_result *results)
 {
     return end_solve(c, state, st, vectors, solver_row, results);
@@ -327,56 +321,6 @@ static PyObject *solver_update(PyObject *module, PyObject *arguments)
     object_keep(s, well ? Py_NewRef(arrays) : Py_NewRef(both));
     Py_DECREF(both);
     return well ? Py_NewRef(Py_None) : NULL;
-}
-
-/* ------------------------------------------------------------------ cg with an own preconditioner */
-
-static PyObject *cg_row(const void *results, int v)
-{
-    const spmv_cg_result *from = (const spmv_cg_result *)results + v;
-    const spmv_solver_result r = {.iterations = from->iterations,
-                                  .restarts = from->restarts,
-                                  .norm_b = from->norm_b,
-                                  .tolerance = from->tolerance,
-                                  .recurrence_residual = from->recurrence_residual,
-                                  .true_residual = from->true_residual,
-                                  .status = from->status,
-                                  .solver = "cg",
-                                  .backward_error = -1,
-                                  .backward_row = -1,
-                                  .null_part = -1,
-                                  .given_residual = -1,
-                                  .start_residual = -1,
-                                  .forward_error = -1};
-    return result_of(from->rung, from->why, from->precond, "the caller's", &r);
-}
-
-static PyObject *cg(PyObject *module, PyObject *arguments)
-{
-    object *p = NULL, *m = NULL;
-    unsigned long long b, x;
-    long long max_iterations;
-    spmv_cg_options o;
-    spmv_cg_result result;
-    PyObject *iterate = NULL, *residual = NULL;
-    call_state state;
-    (void)module;
-    spmv_cg_options_init(&o, sizeof o);
-    memset(&result, 0, sizeof result);
-    if (!PyArg_ParseTuple(arguments, "O&O&KKzddLiOO", to_plan, &p, to_precond_or_none, &m, &b, &x, &o.rung, &o.rtol,
-                          &o.atol, &max_iterations, &o.symmetry_check, &iterate, &residual))
-        return NULL;
-    context *c = p->context;
-    struct watch watch = {c, or_null(iterate), or_null(residual)};
-    o.max_iterations = max_iterations;
-    o.precond = m != NULL ? m->made : NULL;
-    o.on_iteration = watch_iteration;
-    o.on_iterate = watch.on_iterate != NULL ? on_iterate : NULL;
-    o.user = &watch;
-    if (!context_begin(c, true, &state))
-        return NULL;
-    const spmv_status st = spmv_cg(p->made, address(b), address(x), &o, &result, sizeof result);
-    return end_solve(c, state, st, 1, cg_row, &result);
 }
 
 /* ------------------------------------------------------------------ least squares */
@@ -527,7 +471,6 @@ PyMethodDef solve_methods[] = {{"precond_wrap", precond_wrap, METH_VARARGS, NULL
                                {"solver_for_plan", solver_for_plan, METH_VARARGS, NULL},
                                {"solver_solve", solver_solve, METH_VARARGS, NULL},
                                {"solver_update", solver_update, METH_VARARGS, NULL},
-                               {"cg", cg, METH_VARARGS, NULL},
                                {"least_squares", least_squares, METH_VARARGS, NULL},
                                {"eigs", eigs, METH_VARARGS, NULL},
                                {NULL, NULL, 0, NULL}};

@@ -59,6 +59,9 @@ def test_near_sigma_and_a_mass_matrix():
         theirs = la.eigsh(A.tocsc(), 4, M.tocsc(), sigma=sigma or 0, return_eigenvectors=False)
         np.testing.assert_allclose(w, np.sort(theirs), rtol=1e-9)
         check(A, w, v, M)
+    w = spmv.eigsh(A - 0.7 * M, 4, M, -0.3, return_eigenvectors=False)
+    theirs = la.eigsh((A - 0.7 * M).tocsc(), 4, M.tocsc(), sigma=-0.3, return_eigenvectors=False)
+    np.testing.assert_allclose(w, np.sort(theirs), rtol=1e-8)
 
 
 def test_a_plate():

@@ -5,7 +5,9 @@ The tests of CuPy also run on the emulated GPU of tests/emulated_gpu with the st
 tests/host_gpu (SPMV_TEST_HOST_GPU=1), which has no graphs.
 """
 
+import copy
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -246,6 +248,49 @@ def test_cupy_solves(cupy):
     solver = spmv.Solver(there(cupy, A), preconditioner="jacobi", rtol=1e-10)
     solver.update_values(cupy.asarray(A.data * 2))
     np.testing.assert_allclose(solver.solve(b).x.get(), x / 2, rtol=1e-6, atol=1e-7)
+
+
+def test_cupy_solves_as_scipy(cupy):
+    A = spmv.generate("poisson2d:16")
+    x = vector(256)
+    on_gpu, b = there(cupy, A), cupy.asarray(A @ x)
+    for solve in (spmv.gmres, spmv.minres, spmv.bicgstab):
+        for form in (on_gpu, spmv.Plan(on_gpu)):
+            solution, info = solve(form, b, rtol=1e-10)
+            assert isinstance(solution, cupy.ndarray) and info == 0
+            np.testing.assert_allclose(solution.get(), x, rtol=1e-6, atol=1e-7)
+    norms, shown = [], []
+    solution, info = spmv.gmres(on_gpu, b, b, rtol=1e-10, callback=norms.append)
+    assert info == 0 and norms[-1] <= 1e-10
+    x0, info = spmv.gmres(on_gpu, b, rtol=1e-10, callback=shown.append, callback_type="x", restart=12)
+    np.testing.assert_allclose(shown[-1].get(), x0.get(), rtol=1e-6, atol=1e-7)
+    solution, info = spmv.minres(spmv.Plan(on_gpu), cupy.asarray(A @ x + x), shift=-1, rtol=1e-10, M=lambda r: 0.5 * r, check=True)
+    assert info == 0
+    np.testing.assert_allclose(solution.get(), x, rtol=1e-6, atol=1e-7)
+    with pytest.raises(NotImplementedError, match="on a GPU"):
+        spmv.minres(on_gpu, b, shift=-1)
+    B = cupy.asarray(A @ vector(256, columns=6))
+    result = spmv.solve(on_gpu, B, precond="amg", rtol=1e-10)
+    assert result.converged and isinstance(result.x, cupy.ndarray) and len(result.columns) == 6
+    np.testing.assert_allclose(result.x.get(), vector(256, columns=6), rtol=1e-6, atol=1e-6)
+
+
+def test_cupy_pickle_and_copy(cupy):
+    A = spmv.generate("poisson2d:16")
+    x = cupy.asarray(vector(256))
+    plan, solver = spmv.Plan(there(cupy, A)), spmv.Solver(there(cupy, A), "jacobi", rtol=1e-10)
+    plan.update_values(cupy.asarray(3 * A.data))
+    for other in (copy.copy(plan), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
+        assert other.context is plan.context
+        np.testing.assert_array_equal((other @ x).get(), (plan @ x).get())
+        np.testing.assert_array_equal((other.T @ x).get(), (plan.T @ x).get())
+    for other in (copy.copy(solver), pickle.loads(pickle.dumps(solver))):
+        np.testing.assert_allclose(other.solve(x).x.get(), solver.solve(x).x.get(), rtol=1e-6, atol=1e-7)
+    pattern = pickle.loads(pickle.dumps(spmv.Pattern(there(cupy, A))))
+    assert pattern.device == plan.context.device and pattern.nnz == A.nnz
+    product = spmv.SpgemmPlan(there(cupy, A), there(cupy, A))
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(product)
 
 
 @pytest.mark.parametrize("rtol", [1e-6, 1e-10, 1e-14, 1e-17])

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plans: products of every kind of matrix and vector, against SciPy."""
 
+import copy
 import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -428,11 +430,44 @@ def test_complex_transpose_of_conjugate():
         plan.H.T
 
 
-def test_no_copy_of_plans():
-    import copy
-    import pickle
+def copies_of(thing):
+    return copy.copy(thing), copy.deepcopy(thing), pickle.loads(pickle.dumps(thing))
 
-    plan = spmv.Plan(random_csr(20, 20))
-    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="pickled"):
-            attempt(plan)
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pickle_and_copy(dtype):
+    A, x = random_csr(20, 30, dtype), vector(30, dtype)
+    plan = spmv.Plan(A, method="tiles")
+    for other in copies_of(plan):
+        assert other is not plan and other.describe()["method"] == "tiles" and other.dtype == plan.dtype
+        assert other.context is plan.context
+        np.testing.assert_array_equal(other @ x, plan @ x)
+        np.testing.assert_array_equal(other.H @ x[:20], plan.H @ x[:20])
+    plan.update_values(2 * A.data)  # of the present values
+    for other, owns in zip(copies_of(plan.T), (False, True, True)):
+        np.testing.assert_array_equal(other @ x[:20], plan.T @ x[:20])
+        assert np.shares_memory(other._matrix.indices.array, A.indices) != owns
+    other.update_values(A.data)
+    np.testing.assert_allclose(2 * (other @ x[:20]), plan.T @ x[:20], rtol=1e-5)
+
+
+def test_pickle_and_copy_of_others():
+    A, X = random_csr(20, 20), vector(20, columns=3)
+    mixed = spmv.Plan(A.astype("float32"), dtype="float64", vectors=3, copy=True, device=spmv.Context(threads=1))
+    for other in copies_of(mixed):
+        np.testing.assert_array_equal(other @ X, mixed @ X)
+        assert other._copy and other.dtype == np.float64 and other.context.threads == 1
+    for other in copies_of(2 * spmv.Plan(A)):  # an operator of SciPy that holds a plan
+        np.testing.assert_array_equal(other @ X, 2 * (A @ X))
+    product = spmv.SpgemmPlan(A, A, A)
+    for other in copies_of(product):
+        np.testing.assert_array_equal(other.multiply(None, 2 * A.data, None).data, product.multiply(None, 2 * A.data, None).data)
+    pattern = spmv.Pattern(A)
+    for other in copies_of(pattern):
+        assert (other.shape, other.nnz, other.context) == (pattern.shape, pattern.nnz, pattern.context)
+    own = spmv.CSR(A.data, A.indices, A.indptr, A.shape)
+    for matrix in (own, spmv.generate("poisson2d:5"), spmv.spgemm(A, A)):  # the last two have arrays of the library
+        for other in copies_of(matrix):
+            assert type(other) is type(matrix) and other.shape == matrix.shape
+            np.testing.assert_array_equal(other.toarray(), matrix.toarray())
+    assert copy.copy(own).data is own.data and not np.shares_memory(copy.deepcopy(own).data, own.data)

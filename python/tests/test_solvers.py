@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Solvers: SciPy's signature and values, preconditioners, callbacks, failures."""
 
-import inspect
+import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -34,16 +35,6 @@ def test_a_row_that_is_wrong_is_corrected_or_reported():
     assert not bad.converged and bad.status == "SPMV_ERROR_STAGNATION"
     assert bad.true_residual <= bad.tolerance and bad.backward_error > 1e-4
     assert f"in row {bad.backward_row} (counted from 0)" in bad.message
-
-
-def test_signature_is_that_of_scipy():
-    ours = {n: p for n, p in inspect.signature(spmv.cg).parameters.items() if n != "device"}
-    theirs = dict(inspect.signature(la.cg).parameters)
-    theirs.pop("tol", None)  # before SciPy 1.14
-    assert list(ours) == list(theirs)
-    for name, parameter in theirs.items():
-        assert ours[name].default == (1e-5 if name == "rtol" else parameter.default), name
-        assert ours[name].kind == parameter.kind, name
 
 
 @pytest.mark.parametrize("M", [None, "jacobi", "ic0", "chebyshev", "block-jacobi", "fsai", "isai", "auto"])
@@ -420,6 +411,45 @@ def test_matrix_of_right_hand_sides(system):
     assert isinstance(result.x, jax.Array) and result.x.shape == (900, 2) and result.converged
 
 
+def test_many_right_hand_sides(system):
+    """After the first column, those that follow are solved several at once, or one by one if one of them fails."""
+    A, x, b = system
+    B = np.random.default_rng(3).standard_normal((900, 12))
+    B[:, 5] = 0
+    for precond in ("auto", "none", "jacobi", "amg", "ic0"):
+        for form in (B, B.tolist()):
+            result = spmv.solve(A, form, precond=precond, rtol=1e-10)
+            assert result.converged and result.x.shape == B.shape and len(result.columns) == 12
+            assert (np.linalg.norm(B - A @ result.x, axis=0) <= 1.01e-10 * np.linalg.norm(B, axis=0)).all()
+        np.testing.assert_array_equal(result.x[:, 0], spmv.solve(A, B[:, 0].copy(), precond=precond, rtol=1e-10).x)
+        again = spmv.solve(A, B, result.x, precond=precond, rtol=1e-10)
+        assert again.converged and all(c["iterations"] <= 1 for c in again.columns)
+        one_by_one = spmv.solve(A, B, precond=precond, rtol=1e-10, vectors=1)
+        assert abs(one_by_one.x - result.x).max() <= 1e-7 * abs(one_by_one.x).max()
+    limited = spmv.solve(A, np.c_[np.zeros(900), B], precond="none", maxiter=2)
+    assert not limited.converged and "column 1 of b" in limited.message and limited.columns[6]["status"] == "SPMV_OK"
+    assert [c["iterations"] for c in limited.columns] == [0, 2, 2, 2, 2, 2, 0, 2, 2, 2, 2, 2, 2]
+    seen = []
+    stopped = spmv.solve(A, B, precond="none", on_residual=lambda k, r: seen.append(k) or len(seen) == 200)
+    assert stopped.status == "SPMV_CANCELLED" and len(seen) == 200 and len(stopped.columns) == 12
+
+
+def test_blocks_of_bsr():
+    """The blocks of a BSR matrix are those of the preconditioners that have blocks, unless others are given."""
+    A = spmv.generate("elasticity2d:16")
+    b, blocks = A @ vector(512), sp.bsr_array(A, blocksize=(2, 2))
+    for name, option in (("block-jacobi", {}), ("amg", {}), ("block-jacobi", {"block": 4}), ("amg", {"strength": 0.1})):
+        given = spmv.solve(A, b, precond=name, options={"block": 2, **option})
+        found = spmv.solve(blocks, b, precond=name, options=option)
+        assert found.converged and found.precond == name
+        np.testing.assert_array_equal(found.x, given.x)
+    assert "of 2 rows" in found.why_preconditioner or spmv.solve(A, b, precond="block-jacobi").iterations != given.iterations
+    assert spmv.solve(sp.bsr_array(A, blocksize=(16, 16)), b, precond="amg").converged  # too large for a node
+    assert spmv.solve(sp.bsr_array(A, blocksize=(2, 4)), b, precond="block-jacobi").converged
+    solver = spmv.Solver(blocks, "block-jacobi")
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(solver)).solve(b).x, solver.solve(b).x)
+
+
 def test_types_of_b(system):
     """b decides the type of x as the matrix does."""
     A, x, b = system
@@ -791,3 +821,24 @@ def test_accuracy_is_met_or_told():
     assert not result.converged and result.status == "SPMV_ERROR_ACCURACY" and "15 digits" in result.message
     with pytest.raises(ValueError, match="accuracy"):
         spmv.Solver(A, accuracy=16)
+
+
+def test_pickle_and_copy(system):
+    """Copies of a solver have its matrix and options, and make the preconditioner again."""
+    A, x, b = system
+    for solver in (
+        spmv.Solver(A, "ic0", "cg", rtol=1e-10), spmv.Solver(A, options={"block": 2}, precond="block-jacobi", maxiter=40),
+        spmv.Solver(A.astype("float32"), rtol=1e-4, vectors=2), spmv.Solver(A, spmv.Plan(sp.diags_array(1 / A.diagonal()))),
+        spmv.Solver(spmv.Plan(A), solver="minres", rtol=1e-10), spmv.Solver(A, solver="gmres", precond="jacobi", restart=7, maxiter=30),
+    ):  # fmt: skip
+        expected = None
+        for other in (copy.copy(solver), copy.deepcopy(solver), pickle.loads(pickle.dumps(solver))):
+            result, expected = other.solve(b.astype(solver.dtype)), expected or solver.solve(b.astype(solver.dtype))
+            np.testing.assert_array_equal(result.x, expected.x)
+            assert (result.status, result.solver, result.precond) == (expected.status, expected.solver, expected.precond)
+    solver = spmv.Solver(A, rtol=1e-10)
+    solver.update_values(2 * A.data)
+    np.testing.assert_array_equal(copy.copy(solver).solve(b).x, spmv.Solver(2 * A, rtol=1e-10).solve(b).x)
+    assert copy.copy(solver).solve(b + 1j).x.dtype == np.complex128  # the type is still free
+    with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
+        pickle.dumps(spmv.Solver(A, lambda r: r))

@@ -19,6 +19,7 @@ from ._context import Context, cuda_built
 from ._eigen import EigenError, eigsh, svds
 from ._files import generate, read, write
 from ._group import Group, GroupMatrix, GroupSolver
+from ._iterative import bicgstab, cg, gmres, minres
 from ._least_squares import LeastSquaresResult, least_squares, lsmr, lsqr
 from ._matrix import CSR
 from ._pattern import Pattern
@@ -39,7 +40,7 @@ from ._primitives import (
     sort,
 )
 from ._sddmm import SDDMM
-from ._solve import AccuracyWarning, Result, Solver, cg, solve
+from ._solve import AccuracyWarning, Result, Solver, solve
 from ._spgemm import MultiplyPlan, SpgemmPlan, multiply, multiply_triple, spgemm, spgemm_triple
 from ._version import __version__
 
@@ -64,6 +65,7 @@ __all__ = [
     "__version__",
     "batch_multiply",
     "batch_solve",
+    "bicgstab",
     "cg",
     "combine",
     "compact",
@@ -73,11 +75,13 @@ __all__ = [
     "expand",
     "gather",
     "generate",
+    "gmres",
     "histogram",
     "least_squares",
     "lsmr",
     "lsqr",
     "map",
+    "minres",
     "multiply",
     "multiply_triple",
     "read",

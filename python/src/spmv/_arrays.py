@@ -538,13 +538,13 @@ def whole(value: Any, name: str, lowest: int, highest: int = 2**31 - 1) -> int:
     return number
 
 
-def number(value: Any, name: str) -> float:
-    """An argument as a real number that is not NaN and not negative."""
+def number(value: Any, name: str, signed: bool = False) -> float:
+    """An argument as a real number that is not NaN and, unless it is signed, not negative."""
     try:
         real = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {value!r}, a number is needed") from None
-    if not real >= 0:
+    if not (signed and not math.isnan(real)) and not real >= 0:
         raise ValueError(f"{name} is {real}, must not be {'negative' if real < 0 else 'a NaN'}")
     return real
 

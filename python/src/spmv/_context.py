@@ -48,6 +48,7 @@ class Context:
         self.number = int(self.description.split(", device ")[1].split(",")[0]) if self.is_cuda else 0
         self.device = f"cuda:{self.number}" if self.is_cuda else ("ref" if backend == "ref" else "cpu")
         self._backend = backend
+        self._asked = str(device), int(threads)
 
     def __repr__(self) -> str:
         return f"<spmv.Context: {self.description}>"
@@ -55,6 +56,10 @@ class Context:
     def wait(self) -> None:
         """Wait until the work queued on a GPU is done."""
         _core.wait(self._handle)
+
+    def __reduce__(self) -> Any:
+        shared = _shared.get(self.device) is self
+        return (context_of, (self.device,)) if shared else (Context, self._asked)
 
     def _use_stream(self, stream: int | None, owner: Any = None) -> None:
         """Order the next calls on the caller's stream; owner keeps that stream alive."""

@@ -36,7 +36,7 @@ class _Problem:
         self.matrix, self.dtype, self.context = take(A, lambda where: context_of(device, where), None, None, False)
         check_values(self.matrix)
 
-    def tuple(self, matrix: Taken) -> Any:
+    def parts(self, matrix: Taken) -> Any:
         borrow = matrix.device != "cpu" or not self.context.is_cuda
         return matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
 
@@ -63,8 +63,8 @@ class _Problem:
         u, target_u = self.vectors(other, k) if other else (None, None)
         status, message, pairs = _core.eigs(
             context._handle,
-            self.tuple(self.matrix),
-            None if mass is None else self.tuple(mass),
+            self.parts(self.matrix),
+            None if mass is None else self.parts(mass),
             str(solver),
             str(precond),
             CODES[self.dtype],
@@ -196,7 +196,7 @@ def eigsh(
     options: dict[str, Any] = dict(rows=rows, mass=mass, tol=number(tol, "tol"), maxiter=maxiter, v0=v0,
                                    on_residual=on_residual)  # fmt: skip
     status, message, pairs, vectors, _ = problem.solve(
-        k, _WHICH[which] if sigma is None else _NEAR, shift=0.0 if sigma is None else number(sigma, "sigma"),
+        k, _WHICH[which] if sigma is None else _NEAR, shift=0.0 if sigma is None else number(sigma, "sigma", signed=True),
         solver=solver, precond=precond, **options,
     )  # fmt: skip
     if which == "SM" and status == "SPMV_OK" and pairs[0]["value"] < -pairs[0]["error_bound"]:  # A is indefinite

@@ -24,6 +24,7 @@ from ._solve import (
     result_of,
     settings,
     solved,
+    with_block,
 )
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class GroupSolver(_Base):  # type: ignore[misc, valid-type]
             raise NotImplementedError(
                 "inner iterations in float32 are not done on ranks: take dtype float32 and a larger rtol, or float64"
             )
+        options = options if coordinates is not None else with_block(options, A, preconditioner)
         given = options_given(options)
         block_of_null = null_block(null)
         at = None

@@ -77,6 +77,13 @@ class Taken:
         )
 
 
+def host_arrays(matrix: Taken, context: Context, values: View | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """data, indices and indptr in host memory, for a copy of what was made of the matrix; not copied if they are there."""
+    views = (matrix.data if values is None else values, matrix.indices, matrix.indptr)
+    data, indices, indptr = (as_numpy(v) if v.on_host else downloaded(context, v) for v in views)
+    return data[: matrix.nnz], indices[: matrix.nnz], indptr
+
+
 def value_type(dtype: np.dtype, wanted: Any = None, halves: bool = False) -> tuple[np.dtype, np.dtype]:
     """The types of the values and of x and y, for values of dtype and the argument dtype.
 

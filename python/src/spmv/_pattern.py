@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from ._arrays import Memory, View, kept, on_device, view
 from ._context import ALL_CODES, HALVES, Context, context_of
-from ._matrix import CONTEXT_MEMORY, Taken, take, transposed
+from ._matrix import CONTEXT_MEMORY, Taken, host_arrays, take, transposed
 from ._numbers import numbered
 from ._plan import Plan
 
@@ -98,7 +98,7 @@ class Pattern:
         return f"<spmv.Pattern: {self.shape[0]} x {self.shape[1]}, {self.nnz} entries on {self.device}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a pattern cannot be pickled or copied: make one where it is needed")
+        return _again, (host_arrays(self._given.matrix, self._context), self.shape, self._context)
 
     # ------------------------------------------------------------------ with addresses
 
@@ -190,3 +190,8 @@ class Pattern:
         made = next((s for (of, _), s in self._sampled.items() if of == dtype), None) or self._sampled_of(dtype, 1)
         for i in range(count if self.nnz else 0):
             _core.sddmm_softmax(made, x[0] + i * x[1], y[0] + i * y[1], stream)
+
+
+def _again(arrays: tuple[Any, ...], shape: tuple[int, int], context: Context) -> Pattern:
+    """The pattern that was pickled or copied, made again."""
+    return Pattern(arrays, shape=shape, device=context)

@@ -25,7 +25,7 @@ from ._arrays import (
     whole,
 )
 from ._context import ALL_CODES, HALVES, Context, context_of, type_name
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take, transposed
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, host_arrays, take, transposed
 from ._numbers import numbered
 
 try:
@@ -471,7 +471,26 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         )
 
     def __reduce__(self) -> Any:
-        raise TypeError("a plan cannot be pickled or copied: make one where it is needed")
+        about = self._dtype, self._operation, self._vectors, self._method, self._copy, self._columns
+        return _again, (host_arrays(self._matrix, self._context, self._values), self._matrix.shape, self._context, *about)
+
+
+def _again(
+    arrays: tuple[Any, ...],
+    shape: tuple[int, int],
+    context: Context,
+    dtype: np.dtype,
+    operation: int,
+    vectors: int,
+    method: str,
+    copy: bool,
+    columns: tuple[bool, bool],
+) -> Plan:
+    """The plan that was pickled or copied, made again."""
+    plan = Plan.__new__(Plan)
+    matrix, _, _ = take(arrays, lambda where: context, shape, dtype, False, True)
+    plan._open(matrix, dtype, context, operation, vectors, method, copy, None, columns)
+    return plan
 
 
 def _writable(v: View) -> Any:

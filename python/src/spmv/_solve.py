@@ -30,7 +30,7 @@ from ._arrays import (
     whole,
 )
 from ._context import CODES, FLOATING, Context, context_of
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, check_values, downloaded, take
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, check_values, downloaded, host_arrays, take
 from ._plan import Plan, _Base, _writable
 
 
@@ -170,7 +170,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         How conjugate gradients runs; default ``"auto"``.
     options : dict, optional
         Of the preconditioner (``docs/preconditioners.md``):
-        ``block`` (block-jacobi: rows of a block; amg: rows of a node), ``degree`` (chebyshev, amg, fsai, isai),
+        ``block`` (block-jacobi: rows of a block; amg: rows of a node; default: the blocks of a BSR matrix of
+        SciPy), ``degree`` (chebyshev, amg, fsai, isai),
         ``steps``, ``lowest``, ``highest`` (chebyshev), ``shift`` (ic0), ``strength``, ``smoother``
         (amg), ``drop`` (ilut), ``fill`` (ilut, cholesky), ``update_values`` (amg: True: new values
         keep the aggregates and patterns, which is quicker than to make it again), and ``near_null``
@@ -290,6 +291,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         solver = solver if method is None else method
         inner = bool(inner if mixed is None else mixed)
         vectors = whole(vectors, "vectors", 1)
+        options = options if coordinates is not None else with_block(options, A, preconditioner)
         given = options_given(options)
         matrix, of_b, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
         check_square(matrix.shape)
@@ -340,6 +342,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             self._options,
         )
         self._own = own
+        self._joins = False  # whether b of several columns may be solved by a solver for several, made on the way
         self._others: dict[Any, Solver] = {}  # made on first use: for other types
         borrow = matrix.device != "cpu" or not context.is_cuda
         self._parts = matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
@@ -450,15 +453,17 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return result_of(_end(result, target, b, context), status, message, rows)
 
     def _solve_in_parts(self, b: View, start: View | None, trans: str, on_residual: Any) -> Result:
-        """b with any number of columns, as many at a time as the solver has vectors."""
-        context, k, n = self._context, self._vectors, self.shape[0]
+        """b with any number of columns, as many at a time as the solver has vectors, or as those that follow can be."""
+        context, n = self._context, self.shape[0]
         flat = len(b.shape) == 1
         whole_b, whole_start = _sliceable(b, "b"), None if start is None else _sliceable(start, "x0")
         columns = 1 if flat else b.shape[1]
         result = empty(view(whole_b, "b"), b.shape, self._dtype, context)
         rows: list[dict[str, Any]] = []
         status, message = "SPMV_OK", ""
-        for first in range(0, columns, k):
+        solver, last = self, 0
+        while last < columns:
+            first, k = last, solver._vectors
             last = min(first + k, columns)
             where = slice(None) if flat else (slice(None), first if k == 1 else slice(first, last))
             parts = [None if a is None else a[where] for a in (whole_b, whole_start)]
@@ -469,7 +474,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
                 rows += [{**rows[-1], "status": status, "iterations": 0, "true_residual": math.nan}] * (last - first)
                 continue
             part_start = None if parts[1] is None else view(parts[1], "x0", context)
-            part = self._solve_at_once(view(parts[0], "b", context), part_start, trans, None, on_residual)
+            part = solver._solve_at_once(view(parts[0], "b", context), part_start, trans, None, on_residual)
+            if solver is not self and not part.converged and part.status != "SPMV_CANCELLED":
+                solver, last = self, first  # one by one, with all that this solver can try
+                continue
+            if first == 0 and self._joins:
+                solver = self._joined(part, columns - last) or self
             found = part.x if k == 1 or last - first == k else part.x[:, 0 if flat else slice(0, last - first)]
             result.array[where] = found
             rows += [_row(part)] if k == 1 else part.columns[: last - first]
@@ -482,6 +492,16 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         if b.kind == "jax":
             x = sys.modules["jax"].numpy.asarray(x)
         return result_of(x, status, message, rows)
+
+    def _joined(self, first: Result, columns: int) -> Solver | None:
+        """A solver for the other columns at once, like the one that has solved the first; None: it would not pay.
+
+        With these preconditioners an iteration of cg reads A once for all columns, where the library finds that quicker.
+        """
+        pays = first.converged and first.solver == "cg" and first.preconditioner in ("none", "jacobi", "amg")
+        if not pays or columns < 3 or not isinstance(self._settings["preconditioner"], str):
+            return None
+        return self._again(self._source(), dtype=self._dtype, vectors=columns, preconditioner=first.preconditioner)
 
     def _values(self) -> View | None:
         return self._matrix.data
@@ -560,7 +580,17 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return f"<spmv.Solver: {self.shape[0]} rows, {self._dtype}, on {self._context.device}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a solver cannot be pickled or copied: make one where it is needed")
+        about = {**self._settings, "vectors": self._vectors, "dtype": None if self._free_type else self._dtype}
+        return _again, (self._arrays(), self._context, about)
+
+    def _arrays(self) -> tuple[Any, Any]:
+        """A and its shape, for a copy."""
+        return host_arrays(self._matrix, self._context), self.shape
+
+
+def _again(source: tuple[Any, Any], context: Context, settings: dict[str, Any]) -> Solver:
+    """The solver that was pickled or copied, made again."""
+    return Solver(source[0], shape=source[1], device=context, **settings)
 
 
 def is_operator(A: Any) -> bool:
@@ -602,40 +632,66 @@ class _OperatorSolver(Solver):
                 raise NotImplementedError(f"{name} needs the entries of A, which an operator has not")
         rows, cols = (whole(n, "a size of A", 0, 2**63 - 1) for n in A.shape)
         check_square((rows, cols))
+        of_plan = isinstance(A, Plan)
         of_a = getattr(A, "dtype", None)
         found = np.dtype(dtype if dtype is not None else "float64" if of_a is None else of_a)
         of_b = found if found.kind in "fc" else np.dtype("float64")
         if of_b not in FLOATING:
             raise TypeError(f"A has the type {of_b}: float64, float32, complex128 or complex64 is needed")
-        context = context_of(device, "cpu")
+        if of_plan and of_b != A._dtype:
+            raise TypeError(f"the plan has the type {A._dtype}, not {of_b}: make one with this dtype")
+        context = A._context if of_plan else context_of(device, "cpu")
         _Base.__init__(self, of_b, (rows, rows))
-        self._dtype, self._free_type, self._vectors = of_b, dtype is None, 1
+        self._dtype, self._free_type, self._vectors = of_b, dtype is None and not of_plan, 1
         self._operator, self._context = A, context
         self._settings = dict(
             preconditioner=preconditioner, solver=solver, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
             check_symmetry=check_symmetry, rung=rung, estimate_error=estimate_error, accuracy=accuracy,
         )  # fmt: skip
         self._calling = calling = threading.local()
-        self._others: dict[Any, Solver] = {}
+        self._joins, self._others = False, {}
 
         def kind() -> str:
             return getattr(calling, "kind", "numpy")  # the check of symmetry comes before any b
 
         own = None if isinstance(preconditioner, str) else _wrapped(preconditioner, rows, of_b, kind, context)
         name = "none" if own is not None else preconditioner
-        numbers = option_numbers(options_given(None))
-        product = _called(A.matvec, "A.matvec", rows, of_b, kind, context)
-        self._plan = _core.operator_wrap(context._handle, CODES[of_b], rows, rows, type(A).__name__[:31], product)
         args = settings(
             solver, name, rung, of_b, 1, False, rtol, atol, maxiter, restart, check_symmetry, 0, estimate_error, accuracy
         )
-        self._handle = _core.solver_for_plan(self._plan, (*args, numbers, *addresses(None, None)), own, (self._plan, own))
+        self._args, self._own = (*args, option_numbers(options_given(None)), *addresses(None, None)), own
+        self._product: Any = None
+        if not of_plan:
+            product = _called(A.matvec, "A.matvec", rows, of_b, kind, context)
+            self._product = _core.operator_wrap(context._handle, CODES[of_b], rows, rows, type(A).__name__[:31], product)
+        self._handle = self._make()
+
+    def _multiplied(self) -> Any:
+        """What multiplies by A: the callback, or the plan for one vector with its present values."""
+        A = self._operator
+        if not isinstance(A, Plan):
+            return self._product
+        return (A if A._vectors == 1 else A._with(A._operation, 1))._handle
+
+    def _make(self) -> Any:
+        self._plan = self._multiplied()
+        if isinstance(self._operator, Plan):
+            check_values(self._operator._matrix, self._operator._values)
+        return _core.solver_for_plan(self._plan, self._args, self._own, (self._plan, self._own))
+
+    def _solve_at_once(self, b: View, start: View | None, trans: str, callback: Any, on_residual: Any) -> Result:
+        if self._multiplied() is not self._plan:  # new values
+            self._handle = self._make()
+        return super()._solve_at_once(b, start, trans, callback, on_residual)
 
     def _values(self) -> View | None:
         return None
 
     def _source(self) -> Any:
         return self._operator
+
+    def _arrays(self) -> tuple[Any, Any]:
+        return self._operator, None
 
     def _again(self, arrays: Any, **settings: Any) -> Solver:
         settings.pop("vectors", None)
@@ -694,6 +750,18 @@ def options_given(options: dict[str, Any] | None) -> dict[str, Any]:
         if value is not None:
             given[name] = value
     return given
+
+
+_LARGEST_BLOCK = {"amg": 8, "block-jacobi": 64}  # preconditioners with the option block
+
+
+def with_block(options: dict[str, Any] | None, A: Any, preconditioner: Any) -> dict[str, Any] | None:
+    """The options, with the blocks of a matrix in blocks of rows (BSR) for a preconditioner that uses them."""
+    rows, cols = getattr(A, "blocksize", None) or (0, 0)
+    largest = _LARGEST_BLOCK.get(preconditioner, 0) if isinstance(preconditioner, str) else 0
+    if rows != cols or not 1 < rows <= largest or (options or {}).get("block") is not None:
+        return options
+    return {**(options or {}), "block": rows}
 
 
 def settings(
@@ -851,8 +919,9 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
 
     ``device`` may also be a ``Group``, or ``"cuda:all"``: all GPUs of this host together.
 
-    b is one right-hand side, or a matrix with one in each column. x has a type that A and b fit into,
-    unless ``dtype`` names another.
+    b is one right-hand side, or a matrix with one in each column; where that pays, the columns after the
+    first are solved at once (``vectors=1``: they are not). x has a type that A and b fit into, unless
+    ``dtype`` names another.
 
     Examples
     --------
@@ -871,105 +940,12 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
         options.pop("device")
         return group.solve(A, b, x0, **options)
     calls = {name: options.pop(name) for name in ("callback", "on_residual") if name in options}
-    if options.get("dtype") is None:
+    if options.get("dtype") is None and not isinstance(A, Plan):
         options["dtype"] = common_type(A, b)
-    return Solver(A, **options).solve(b, x0, **calls)
-
-
-def cg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
-    callback: Callable[[Any], Any] | None = None,
-    device: Any = "auto",
-) -> tuple[Any, int]:
-    """Solve A x = b by conjugate gradients, with the signature of ``scipy.sparse.linalg.cg``.
-
-    Parameters
-    ----------
-    A : matrix, Plan or operator
-        Symmetric positive definite. A ``Plan`` saves the time to make one. An operator: as for
-        ``Solver``.
-    b : array
-        Shape (n,) or (n, 1).
-    x0 : array, optional
-        The start; default 0.
-    rtol, atol : float, optional
-        Success means ``norm(b - A x) <= max(rtol * norm(b), atol)`` for the x returned.
-    maxiter : int, optional
-        Default: 10 times the rows, at least 100.
-    M : str, operator, matrix or function, optional
-        The preconditioner, an approximation of the inverse of A: a name as for ``Solver``, or
-        anything that multiplies with ``@`` or as a function. Default None.
-    callback : function, optional
-        Called as ``callback(xk)`` after each iteration.
-
-    Returns
-    -------
-    x : array
-        Of the kind of b.
-    info : int
-        0: success. Positive: the tolerance was not reached; the number of iterations. Negative:
-        the numbers say that A or M is not positive definite, or are not finite.
-
-    Examples
-    --------
-    >>> import numpy as np, spmv
-    >>> A = spmv.generate("poisson2d:20")
-    >>> x, info = spmv.cg(A, A @ np.ones(400), rtol=1e-10, M="jacobi")
-    >>> info, bool(abs(x - 1).max() < 1e-8)
-    (0, True)
-    """
-    named = M is None or isinstance(M, str)
-    of_products = not isinstance(A, Plan) and is_operator(A)
-    if of_products or (named and not isinstance(A, Plan)):
-        result = solve(
-            A,
-            b,
-            x0,
-            preconditioner="none" if M is None else M,
-            solver="cg",
-            rtol=rtol,
-            atol=atol,
-            maxiter=maxiter,
-            callback=callback,
-            device=device,
-            dtype=common_type(A, b),
-            estimate_error=False,
-        )
-        return result.x, _info(result.status, result.iterations)
-    if isinstance(M, str):
-        raise TypeError("a preconditioner by name needs the matrix: pass A itself, or keep a Solver")
-    plan = A if isinstance(A, Plan) else Plan(A, common_type(A, b), device=device)
-    if plan._vectors != 1:
-        plan = plan._with(plan._operation, 1)
-    context, (rows, cols), dtype = plan._context, plan.shape, plan._dtype
-    rhs, given = taken(b, "b", dtype, context)
-    if given.shape not in ((cols,), (cols, 1)):
-        raise ValueError(f"b has the shape {given.shape}, the matrix has {cols} columns")
-    check_finite(rhs if rhs.on_host else given, "b")
-    check_values(plan._matrix, plan._values)
-    start = None if x0 is None else _checked_start(x0, given.shape, dtype, context)
-    x, target = _start(start, given, given.shape, dtype, context)
-    wrapped = None if M is None else _wrapped(M, rows, dtype, lambda: given.kind, context)
-    limit = 0 if maxiter is None else whole(maxiter, "maxiter", 1, 2**63 - 1)
-    tell = None if callback is None else _shown(context, rows, dtype, given, callback)
-    status, _, table = _core.cg(
-        plan._handle, wrapped, rhs.address, target.address, None, number(rtol, "rtol"), number(atol, "atol"), limit, 1, tell,
-        None,
-    )
-    return _end(x, target, given, context), _info(status, table[0]["iterations"])
-
-
-def _info(status: str, iterations: int) -> int:
-    if status == "SPMV_OK":
-        return 0
-    return -1 if status in ("SPMV_ERROR_NOT_POSITIVE", "SPMV_ERROR_NOT_FINITE") else max(1, int(iterations))
+    solver = Solver(A, **options)
+    alone = ("vectors", "inner", "mixed", "recycle", "accuracy", "rung")  # options that are for one column, or say how many
+    solver._joins = solver._dtype.kind == "f" and not any(name in options for name in alone) and not is_operator(A)
+    return solver.solve(b, x0, **calls)
 
 
 def common_type(A: Any, b: Any) -> Any:
@@ -996,6 +972,13 @@ def _adjoint_of(M: Any) -> Callable[[Any], Any]:
     return adjoint.__matmul__  # type: ignore[no-any-return]
 
 
+def multiplication_of(M: Any) -> Callable[[Any], Any]:
+    """The product with a preconditioner."""
+    if isinstance(M, Solver):  # the x reached will do
+        return lambda r: M.solve(r).x
+    return M.__matmul__ if hasattr(M, "__matmul__") else M  # type: ignore[no-any-return]
+
+
 def _wrapped(M: Any, rows: int, dtype: np.dtype, kind: Callable[[], str], context: Context) -> Any:
     """A preconditioner of the library that calls M with arrays of the kind."""
     # for the library, a complex vector is one of real and imaginary parts
@@ -1011,13 +994,7 @@ def _wrapped(M: Any, rows: int, dtype: np.dtype, kind: Callable[[], str], contex
     else:
         if not hasattr(M, "__matmul__") and not callable(M):
             raise TypeError(f"M is not a preconditioner but {type(M).__name__}")
-        multiply = M.__matmul__ if hasattr(M, "__matmul__") else M
-        if isinstance(M, Solver):  # the x reached will do
-
-            def multiply(r: Any) -> Any:
-                return M.solve(r).x
-
-        ahead = _called(multiply, "M", rows, dtype, kind, context)
+        ahead = _called(multiplication_of(M), "M", rows, dtype, kind, context)
         back = _called(lambda r: _adjoint_of(M)(r), "M", rows, dtype, kind, context)
 
         def apply(r: int, z: int, transposed: bool) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import as_numpy, check_out, empty, on_device, taken, view
-from ._context import context_of
-from ._matrix import CONTEXT_MEMORY, CSR, HOST_MEMORY, Taken, assembled, made, pattern_arrays, take
+from ._context import Context, context_of
+from ._matrix import CONTEXT_MEMORY, CSR, HOST_MEMORY, Taken, assembled, host_arrays, made, pattern_arrays, take
 from ._plan import _writable
 
 
@@ -174,7 +174,16 @@ class SpgemmPlan:
         return f"<spmv.SpgemmPlan: {self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {self._dtype}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a plan cannot be pickled or copied: make one where it is needed")
+        matrices = self._matrices
+        if any(m.device != "cpu" for m in matrices):
+            raise TypeError("a plan for matrices on a GPU cannot be pickled or copied: make one where it is needed")
+        parts = tuple(assembled(*host_arrays(m, self._context), m.shape, m.kind) for m in matrices)
+        return _again, (parts, self._method or "auto", self._context)
+
+
+def _again(matrices: tuple[Any, ...], method: str, context: Context) -> SpgemmPlan:
+    """The plan that was pickled or copied, made again."""
+    return SpgemmPlan(*matrices, method=method, device=context)
 
 
 # Old names, until 0.11.

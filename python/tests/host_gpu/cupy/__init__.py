@@ -53,6 +53,17 @@ class ndarray:
     def __truediv__(self, other):
         return ndarray(self.a / other.a)
 
+    def __sub__(self, other):
+        return ndarray(self.a - other.a)
+
+    def __mul__(self, other):
+        return ndarray(self.a * (other.a if isinstance(other, ndarray) else other))
+
+    __rmul__ = __mul__
+
+    def sum(self):
+        return self.a.sum()
+
 
 class cuda:
     class Device:
