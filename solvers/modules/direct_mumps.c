@@ -171,6 +171,7 @@ static spmv_status analyse(struct mumps *m, char *why)
     for (int i = 1; i <= 4; i++) /* no output */
         *icntl(m, i) = i < 4 ? -1 : 0;
     *icntl(m, 16) = 1; /* thread */
+    *icntl(m, 24) = 1; /* pivots that are 0 up to rounding are counted */
     m->id.n = (MUMPS_INT)p->n;
     m->id.nnz = entries;
     m->id.irn = m->row;
@@ -244,7 +245,7 @@ static spmv_status factor_mumps(void *state, const double *val, struct direct_fi
     take(m, (int64_t)infog(m, 18) * MEGABYTE);
     figures->nonzeros = (int64_t)count_of(infog(m, 29));
     figures->bytes = m->taken;
-    figures->rcond = -1;
+    figures->rcond = infog(m, 28) > 0 ? 0 : -1;
     figures->negative = infog(m, 12);
     return SPMV_OK;
 }

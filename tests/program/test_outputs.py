@@ -99,7 +99,7 @@ class Inputs(Case):
             named = re.findall(r"(?m)^  (?:-\w, |    )--([a-z0-9-]+)(?: |\[=)(?:FILE|B|P)\b", text)
             files[command] = named
         written = {"output", "history", "plot", "json", "csv"}
-        self.assertEqual(set(sum(files.values(), [])) - written, {"x0", "y0", "near-null", "null", "coordinates", "right", "project"})
+        self.assertEqual(set(sum(files.values(), [])) - written, {"x0", "y0", "near-null", "null", "coordinates", "right", "project", "fields", "schur"})
         for command in "matvec", "solve", "bench", "spgemm", "convert", "spy", "info", "explain":
             for option in files[command]:
                 if option in written:
