@@ -230,6 +230,18 @@ bool fields_have_second_block(const struct fields *f)
     return false;
 }
 
+bool fields_are_coupled(const struct fields *f)
+{
+    bool coupled = f->rows[1] > 0;
+    for (int64_t p = 0; coupled && p < f->rows[1]; p++) {
+        bool any = false;
+        for (int64_t k = row_first(&f->a, f->row[1][p]); !any && k < row_first(&f->a, f->row[1][p] + 1); k++)
+            any = is_in(f, 0, k);
+        coupled = any;
+    }
+    return coupled;
+}
+
 double fields_heaviest(const struct fields *f, const double *of_rows)
 {
     const spmv_csr *const a = &f->a;

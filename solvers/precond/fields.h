@@ -36,6 +36,9 @@ spmv_status fields_tell(spmv_context *ctx, const char *name, const spmv_csr *a, 
                         const int32_t *given, struct fields *f);
 void fields_release(struct fields *f);
 
+/* Whether each row of the second field has an entry other than 0 in the columns of the first. */
+bool fields_are_coupled(const struct fields *f);
+
 /* *block: the entries other than 0 in the rows of field i and the columns of field j (-1: of both, in the columns of
  * the matrix), times factor. In the memory of the context; columns ascend; the type of the matrix, f64 for a pattern. */
 spmv_status fields_block(spmv_context *ctx, const struct fields *f, int i, int j, double factor, spmv_matrix **block);

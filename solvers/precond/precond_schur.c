@@ -674,6 +674,8 @@ spmv_status precond_make_schur(spmv_preconditioner *m, struct precond_source *so
     TRY(fields_tell(m->ctx, m->name, &source->host, source->diagonal, o->fields, &f));
     if (parts.only_good && f.zeros < f.rows[1])
         TRY(context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner schur: diagonal entries have both signs"));
+    if (parts.only_good && !fields_are_coupled(&f)) /* rows without entries */
+        TRY(context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner schur: the fields are not coupled"));
     TRY(take_vectors(s, &f));
     TRY(check_given(s, o->schur));
     TRY(host_alloc(m->ctx, max_i64(1, s->rows[1]) * 8, "a diagonal", (void **)&of_schur));

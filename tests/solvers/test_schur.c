@@ -508,6 +508,26 @@ static int64_t solve(spmv_context *ctx, const struct system *s, const struct sol
     return result.iterations;
 }
 
+/* Rows without entries are not a second field for "auto". */
+static void not_coupled(void **state)
+{
+    spmv_context *ctx = *state;
+    enum { N = 30 };
+    double dense[N * N] = {0};
+    spmv_preconditioner *m = NULL;
+    for (int i = 0; i < N - 3; i++)
+        dense[i * N + i] = 2;
+    struct sparse s = from_dense(N, dense);
+    spmv_matrix *there = NULL;
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_copy(ctx, &s.view, SPMV_MEMORY_CONTEXT, &there));
+    spmv_matrix_view(there, &a);
+    assert_fails(ctx, precond_create_good_schur(ctx, &a, NULL, &m), SPMV_ERROR_UNSUPPORTED, "not coupled");
+    assert_null(m);
+    spmv_matrix_destroy(there);
+    release(&s);
+}
+
 /* Iterations do not grow with the grid. */
 static void stokes(void **state)
 {
@@ -571,4 +591,4 @@ static void same_bits(void **state)
 }
 
 SUPPORT_MAIN(with_context(as_defined), with_context(fields_found_and_given), with_context(refusals),
-             with_context(stokes), cmocka_unit_test(same_bits))
+             with_context(not_coupled), with_context(stokes), cmocka_unit_test(same_bits))
