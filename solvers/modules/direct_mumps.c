@@ -24,7 +24,10 @@ enum { AMF = 2, PORD = 4 };
 /* INFOG(1) */
 enum { SINGULAR = -10, STRUCTURALLY_SINGULAR = -6, WORKSPACE = -9, WORKSPACE_OF_INTEGERS = -8, NO_MEMORY = -13 };
 
-enum { MOST_ROWS = 2147483647, MOST_GROWTH = 6 };
+/* The limit of the memory leaves less. */
+enum { NO_LIMIT = -1000000 };
+
+enum { MOST_ROWS = 2147483647, MOST_GROWTH = 6, MEGABYTE = 1000000 };
 
 struct mumps {
     struct direct_problem problem;
@@ -171,7 +174,6 @@ static spmv_status analyse(struct mumps *m, char *why)
     for (int i = 1; i <= 4; i++) /* no output */
         *icntl(m, i) = i < 4 ? -1 : 0;
     *icntl(m, 16) = 1; /* thread */
-    *icntl(m, 24) = 1; /* pivots that are 0 up to rounding are counted */
     m->id.n = (MUMPS_INT)p->n;
     m->id.nnz = entries;
     m->id.irn = m->row;
@@ -217,27 +219,37 @@ static spmv_status open_mumps(const struct direct_problem *problem, void **state
     return SPMV_OK;
 }
 
+/* null_pivots: 1: pivots that are 0 up to rounding are counted, and left out. Returns the status of MUMPS, or NO_LIMIT. */
+static MUMPS_INT factorise(struct mumps *m, MUMPS_INT null_pivots, char *why)
+{
+    const MUMPS_INT relaxed = *icntl(m, 14);
+    MUMPS_INT status = WORKSPACE;
+    *icntl(m, 24) = null_pivots;
+    /* pivots that wait need more than the analysis expects */
+    for (int growth = 1; growth <= MOST_GROWTH && (status == WORKSPACE || status == WORKSPACE_OF_INTEGERS); growth++) {
+        const int64_t bytes = (int64_t)infog(m, 16) * MEGABYTE * growth;
+        *icntl(m, 14) = relaxed + 100 * (growth - 1);
+        if (take(m, bytes)) {
+            status = call(m, FACTORISE);
+        } else {
+            snprintf(why, DIRECT_WHY, "out of memory in the factorisation: %lld bytes expected", (long long)bytes);
+            status = NO_LIMIT;
+        }
+    }
+    *icntl(m, 14) = relaxed;
+    return status;
+}
+
 static spmv_status factor_mumps(void *state, const double *val, struct direct_figures *figures, char *why)
 {
     struct mumps *const m = state;
-    enum { MEGABYTE = 1000000 };
-    const MUMPS_INT relaxed = *icntl(m, 14);
-    MUMPS_INT status = 0;
     take_triangle(m, val);
-    /* pivots that wait need more than the analysis expects */
-    for (int growth = 1; growth <= MOST_GROWTH; growth++) {
-        const int64_t bytes = (int64_t)infog(m, 16) * MEGABYTE * growth;
-        if (!take(m, bytes)) {
-            snprintf(why, DIRECT_WHY, "out of memory in the factorisation: %lld bytes expected", (long long)bytes);
-            *icntl(m, 14) = relaxed;
-            return SPMV_ERROR_MEMORY;
-        }
-        status = call(m, FACTORISE);
-        if (status != WORKSPACE && status != WORKSPACE_OF_INTEGERS)
-            break;
-        *icntl(m, 14) = relaxed + 100 * growth;
-    }
-    *icntl(m, 14) = relaxed;
+    MUMPS_INT status = factorise(m, 1, why);
+    const bool singular = status >= 0 && infog(m, 28) > 0; /* up to rounding: then pivots of exactly 0 are an error */
+    if (singular)
+        status = factorise(m, 0, why);
+    if (status == NO_LIMIT)
+        return SPMV_ERROR_MEMORY;
     if (status < 0) {
         take(m, 0);
         return failed(m, "the factorisation", why);
@@ -245,7 +257,7 @@ static spmv_status factor_mumps(void *state, const double *val, struct direct_fi
     take(m, (int64_t)infog(m, 18) * MEGABYTE);
     figures->nonzeros = (int64_t)count_of(infog(m, 29));
     figures->bytes = m->taken;
-    figures->rcond = infog(m, 28) > 0 ? 0 : -1;
+    figures->rcond = singular ? 0 : -1;
     figures->negative = infog(m, 12);
     return SPMV_OK;
 }
