@@ -302,9 +302,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._settings = dict(
             preconditioner=preconditioner, solver=solver, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
             inner=inner, check_symmetry=check_symmetry, rung=rung, options=options,
-            coordinates=coordinates, null=null, recycle=recycle,
-            estimate_error=estimate_error, accuracy=accuracy,
             coordinates=coordinates, null=null, recycle=recycle, fields=fields, schur=schur,
+            estimate_error=estimate_error, accuracy=accuracy,
         )  # fmt: skip
         self._near_null = None if given["near_null"] is None else self._vectors_of(given["near_null"], "near_null")
         self._null_block = null_block(null)
