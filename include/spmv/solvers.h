@@ -497,12 +497,12 @@ typedef struct spmv_solver_result {
  * callbacks do not count it. Of several right-hand sides, one such solve for a sum of all b - A x gives one number for all,
  * about the largest.
  *
- * With the option accuracy = D, x is corrected to x + d until forward_error is at most 10^-D: iterative refinement with b -
- * A x summed in twice the precision. d is solved for with the relative tolerance of x, at most 1e-3. Where that does not
- * halve the error, d is solved for with the square of it; then, if solver and preconditioner are both "auto", by direct
- * or gmres with ilut. If nothing helps: SPMV_ERROR_ACCURACY, and the message has the error reached. Each correction counts as a restart, and its
- * iterations count; callbacks do not see them. Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
- * ed., 2002, chapter 12.
+ * With the option accuracy = D, x is corrected to x + d until forward_error is at most 10^-D: iterative refinement
+ * with b - A x summed in twice the precision. d is solved for with the relative tolerance of x, at most 1e-3. Where
+ * that does not halve the error, d is solved for with the square of it; then, if solver and preconditioner are both
+ * "auto", by direct or gmres with ilut. If nothing helps: SPMV_ERROR_ACCURACY, and the message has the error reached.
+ * Each correction counts as a restart, and its iterations count; callbacks do not see them. Source: N. J. Higham,
+ * "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, chapter 12.
  *
  * true_residual of f32 and c64 is summed in f64. Solvers stop by sums in their own type, so a
  * success may have a true_residual of up to twice the tolerance in these types.
