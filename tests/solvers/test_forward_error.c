@@ -9,6 +9,7 @@
 
 #include "solvers/accuracy/wide_residual.h"
 #include "solvers/solver_internal.h"
+#include "tests/support/support_fails.h"
 #include "tests/support/support_precond.h"
 #include "tests/support/support_slow.h"
 
@@ -201,41 +202,52 @@ static void residual_of_other_types(void **state)
     }
 }
 
+struct band_case {
+    const char *solver, *precond;
+    int n, sign;
+    bool square;
+    double skew;
+    spmv_type type;
+    double rtol;
+    int digits; /* 0: an estimate only */
+};
+
+static spmv_solver_options open_case(const struct band_case *c, struct band *m)
+{
+    spmv_solver_options o = support_solver_options();
+    fill(m, c->n, c->sign, c->square, c->skew);
+    o.solver = c->solver;
+    o.precond = c->precond;
+    o.rtol = c->rtol;
+    o.accuracy = c->digits;
+    return o;
+}
+
 /* ------------------------------------------------------------- the estimate */
 
 static void estimate_is_near(void **state)
 {
     spmv_context *ctx = *state;
-    static const struct {
-        const char *solver, *precond;
-        int n, sign;
-        bool square;
-        double skew;
-        spmv_type type;
-        double rtol;
-    } cases[] = {
-        {"cg", "none", 250, 1, false, 0, SPMV_F64, 1e-4},
-        {"cg", "jacobi", 250, 1, false, 0, SPMV_F64, 1e-8},
-        {"auto", "auto", 250, -1, false, 0, SPMV_F64, 1e-6},
-        {"minres", "none", 250, 1, false, 0, SPMV_F64, 1e-6},
-        {"gmres", "ilu0", 250, 1, false, 0.5, SPMV_F64, 0.5},
-        {"bicgstab", "jacobi", 210, 1, false, 0.5, SPMV_F64, 1e-6},
-        {"cg", "none", 250, 1, false, 0, SPMV_F32, 1e-3},
-        {"cg", "jacobi", 250, 1, false, 0, SPMV_C128, 1e-6},
-        {"cg", "jacobi", 220, 1, true, 0, SPMV_F64, 1e-8},
+    static const struct band_case cases[] = {
+        {"cg", "none", 250, 1, false, 0, SPMV_F64, 1e-4, 0},
+        {"cg", "jacobi", 250, 1, false, 0, SPMV_F64, 1e-8, 0},
+        {"auto", "auto", 250, -1, false, 0, SPMV_F64, 1e-6, 0},
+        {"minres", "none", 250, 1, false, 0, SPMV_F64, 1e-6, 0},
+        {"gmres", "ilu0", 250, 1, false, 0.5, SPMV_F64, 0.5, 0},
+        {"bicgstab", "jacobi", 210, 1, false, 0.5, SPMV_F64, 1e-6, 0},
+        {"cg", "none", 250, 1, false, 0, SPMV_F32, 1e-3, 0},
+        {"cg", "jacobi", 250, 1, false, 0, SPMV_C128, 1e-6, 0},
+        {"cg", "jacobi", 220, 1, true, 0, SPMV_F64, 1e-8, 0},
     };
     struct band *const m = support_zeros(1, sizeof *m);
     double x[MOST], plain[MOST];
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        spmv_solver_options o = support_solver_options();
+        spmv_solver_options o;
         spmv_solver_result r, without;
         spmv_status st = SPMV_OK;
         if (SLOW && c % 3 != 0)
             continue;
-        fill(m, cases[c].n, cases[c].sign, cases[c].square, cases[c].skew);
-        o.solver = cases[c].solver;
-        o.precond = cases[c].precond;
-        o.rtol = cases[c].rtol;
+        o = open_case(&cases[c], m);
         solve(ctx, m, &o, cases[c].type, plain, &st, &without);
         assert_ok(ctx, st);
         assert_true(without.forward_error < 0);
@@ -291,23 +303,58 @@ static void estimate_is_silent(void **state)
     free(m);
 }
 
+/* Memory that is short for the estimate alone fails nothing: x has the bits of a solve without it. */
+static void estimate_without_memory(void **state)
+{
+    spmv_context *ctx = *state;
+    struct band *const m = support_zeros(1, sizeof *m);
+    spmv_solver_options o = support_solver_options();
+    spmv_solver *solver = NULL;
+    spmv_solver_result r = {.forward_error = -1};
+    double plain[MOST], x[MOST];
+    spmv_status st = SPMV_OK;
+    int without = 0;
+    fill(m, 220, 1, false, 0);
+    o.solver = "cg";
+    o.precond = "jacobi";
+    solve(ctx, m, &o, SPMV_F64, plain, &st, &r);
+    assert_ok(ctx, st);
+    o.zero_start = 1;
+    o.estimate_error = 1;
+    assert_ok(ctx, spmv_solver_create(ctx, &m->view, &o, &solver));
+    void *const b = support_upload(ctx, m->b, m->n * 8), *const there = support_upload(ctx, m->b, m->n * 8);
+    r.forward_error = -1;
+    for (int k = 1; !(st == SPMV_OK && r.forward_error >= 0); k++) {
+        fails_at = k;
+        st = spmv_solver_solve(solver, b, there, &r, sizeof r);
+        fails_at = 0;
+        assert_true(k < 1000 && (st == SPMV_OK || st == SPMV_ERROR_MEMORY));
+        if (st != SPMV_OK)
+            continue;
+        without += r.forward_error < 0;
+        support_fetch_as(ctx, SPMV_F64, there, m->n, x);
+        assert_memory_equal(x, plain, (size_t)m->n * sizeof *x);
+    }
+    assert_true(without > 0);
+    support_free_in(ctx, b, there);
+    spmv_solver_destroy(solver);
+    free(m);
+}
+
 /* ------------------------------------------------------------- digits */
 
 static void digits_are_met(void **state)
 {
     spmv_context *ctx = *state;
-    static const struct {
-        const char *solver, *precond;
-        int n, sign;
-        bool square;
-        double skew;
-        spmv_type type;
-        int digits;
-    } cases[] = {
-        {"cg", "jacobi", 250, 1, false, 0, SPMV_F64, 15},    {"cg", "jacobi", 220, 1, true, 0, SPMV_F64, 12},
-        {"auto", "auto", 300, -1, false, 0, SPMV_F64, 14},   {"auto", "auto", 300, 1, true, 0, SPMV_F64, 13},
-        {"gmres", "ilu0", 250, 1, false, 0.5, SPMV_F64, 15}, {"cg", "none", 210, 1, false, 0, SPMV_F32, 6},
-        {"cg", "jacobi", 210, 1, false, 0, SPMV_C128, 14},   {"auto", "auto", 100, 1, true, 0, SPMV_F64, 14},
+    static const struct band_case cases[] = {
+        {"cg", "jacobi", 250, 1, false, 0, SPMV_F64, 1e-6, 15},
+        {"cg", "jacobi", 220, 1, true, 0, SPMV_F64, 1e-6, 12},
+        {"auto", "auto", 300, -1, false, 0, SPMV_F64, 1e-6, 14},
+        {"auto", "auto", 300, 1, true, 0, SPMV_F64, 1e-6, 13},
+        {"gmres", "ilu0", 250, 1, false, 0.5, SPMV_F64, 1e-6, 15},
+        {"cg", "none", 210, 1, false, 0, SPMV_F32, 1e-3, 6},
+        {"cg", "jacobi", 210, 1, false, 0, SPMV_C128, 1e-6, 14},
+        {"auto", "auto", 100, 1, true, 0, SPMV_F64, 1e-6, 14},
     };
     struct band *const m = support_zeros(1, sizeof *m);
     double x[MOST];
@@ -317,11 +364,7 @@ static void digits_are_met(void **state)
         spmv_status st = SPMV_OK;
         if (SLOW && c % 3 != 1)
             continue;
-        fill(m, cases[c].n, cases[c].sign, cases[c].square, cases[c].skew);
-        o.solver = cases[c].solver;
-        o.precond = cases[c].precond;
-        o.rtol = type_part(cases[c].type) == SPMV_F32 ? 1e-3 : 1e-6;
-        o.accuracy = cases[c].digits;
+        o = open_case(&cases[c], m);
         const double error = solve(ctx, m, &o, cases[c].type, x, &st, &r), wanted = pow(10, -o.accuracy);
         assert_ok(ctx, st);
         if (!(error <= 1.5 * wanted && r.forward_error <= wanted && r.forward_error >= 0))
@@ -331,7 +374,7 @@ static void digits_are_met(void **state)
     free(m);
 }
 
-/* A Hilbert matrix has no digits for conjugate gradients in f32: told, with the x of a residual within the tolerance. */
+/* A Hilbert matrix has no 15 digits for conjugate gradients: told, with the x of a residual within the tolerance. */
 static void digits_are_missed(void **state)
 {
     spmv_context *ctx = *state;
@@ -449,5 +492,5 @@ static void errors(void **state)
 }
 
 SUPPORT_MAIN(with_context(residual_has_twice_the_digits), with_context(residual_of_other_types),
-             with_context(estimate_is_near), with_context(estimate_is_silent), with_context(digits_are_met),
-             with_context(digits_are_missed), with_context(several), with_context(errors))
+             with_context(estimate_is_near), with_context(estimate_is_silent), with_context(estimate_without_memory),
+             with_context(digits_are_met), with_context(digits_are_missed), with_context(several), with_context(errors))
