@@ -47,12 +47,11 @@ enum { TO_ESTIMATE = 2, LEAST_ITERATIONS = 20 };
 struct error_solve {
     spmv_solver *s;
     spmv_plan *plan;
-    struct krylov k; /* of b and x, for sums and memory */
-    spmv_cg_result none, of_d;
+    struct rest rest; /* its sums are those of b and x */
+    spmv_cg_result of_d;
     int64_t most; /* iterations of a solve */
     double rtol;
-    void *r, *d, *split;
-    int64_t numbers; /* real ones of a vector */
+    void *split; /* NULL: there are no null vectors */
 };
 
 static spmv_status open(spmv_solver *s, spmv_plan *plan, struct error_solve *e)
@@ -60,47 +59,37 @@ static spmv_status open(spmv_solver *s, spmv_plan *plan, struct error_solve *e)
     spmv_status st = SPMV_OK;
     e->s = s;
     e->plan = plan;
-    e->k = (struct krylov){.call = "spmv_solver_solve", .ctx = s->ctx, .plan = plan, .result = &e->none};
-    TRY(spmv_plan_describe(plan, &e->k.info, sizeof e->k.info));
-    st = krylov_open(&e->k);
-    e->numbers = e->k.count;
-    const int64_t bytes = max_i64(1, e->numbers) * (int64_t)spmv_type_size(e->k.part);
-    if (st == SPMV_OK)
-        st = context_lend(s->ctx, bytes, &e->r);
-    if (st == SPMV_OK && s->null_space != NULL)
-        st = context_lend(s->ctx, bytes, &e->split);
-    if (st == SPMV_OK)
-        st = krylov_lend(&e->k, e->k.part, e->numbers, &e->d);
-    if (s->ranks != NULL)
-        st = s->ranks->agree(s->ranks->self, st);
+    TRY(solver_open_rest(s, plan, &e->rest));
+    if (s->null_space != NULL) {
+        st = context_lend(s->ctx, max_i64(1, e->rest.numbers) * (int64_t)spmv_type_size(e->rest.k.part), &e->split);
+        st = s->ranks != NULL ? s->ranks->agree(s->ranks->self, st) : st;
+    }
 done:
     return st;
 }
 
 static void close(struct error_solve *e)
 {
-    context_take_back(e->s->ctx, e->r);
     context_take_back(e->s->ctx, e->split);
-    krylov_take_back(&e->k, e->k.part, e->d);
-    krylov_close(&e->k);
+    solver_close_rest(e->s, &e->rest);
 }
 
-/* e->r = b - A x. plain: as the plan sums it. */
+/* e->rest.r = b - A x. plain: as the plan sums it. */
 static spmv_status residual(struct error_solve *e, const void *b, void *x, bool plain)
 {
     spmv_status st = SPMV_OK;
     const spmv_solver *const s = e->s;
     const struct plan_ranks *const ranks = s->plan->ranks;
     if (s->no_entries || plain) {
-        e->k.b = b;
-        e->k.x = x;
-        return krylov_residual(&e->k, e->r);
+        e->rest.k.b = b;
+        e->rest.k.x = x;
+        return krylov_residual(&e->rest.k, e->rest.r);
     }
     if (ranks != NULL) {
         TRY(ranks->fetch_start(ranks->self, x));
         TRY(ranks->fetch_finish(ranks->self, x));
     }
-    st = wide_residual(s->ctx, &s->a, e->k.type, b, ranks != NULL ? plan_x_of(s->plan, x) : x, e->r);
+    st = wide_residual(s->ctx, &s->a, e->rest.k.type, b, ranks != NULL ? plan_x_of(s->plan, x) : x, e->rest.r);
 done:
     return st;
 }
@@ -118,13 +107,13 @@ static spmv_status remove_null(const struct error_solve *e, void *vector)
     spmv_status st = SPMV_OK;
     struct null_space_norms norms;
     TRY(null_space_split(e->s->null_space, vector, e->split, &norms));
-    TRY(spmv_map(e->s->ctx, SPMV_MAP_COPY, e->k.part, e->split, vector, e->numbers));
+    TRY(spmv_map(e->s->ctx, SPMV_MAP_COPY, e->rest.k.part, e->split, vector, e->rest.numbers));
 done:
     return st;
 }
 
-/* e->d = d by factors, else by the solvers that follow one that failed; what succeeds becomes what x is of, and otherwise
- * nothing changes. */
+/* e->rest.d = d by factors, else by the solvers that follow one that failed; what succeeds becomes what x is of, and
+ * otherwise nothing changes. */
 static spmv_status solve_by_others(struct error_solve *e, struct chain *c, spmv_status *ended)
 {
     spmv_status st = SPMV_OK;
@@ -135,7 +124,7 @@ static spmv_status solve_by_others(struct error_solve *e, struct chain *c, spmv_
     for (int k = 0; k < 2 && *ended != SPMV_OK && *ended != SPMV_CANCELLED; k++) {
         s->used = used;
         s->used_precond = precond;
-        TRY(spmv_map_index(s->ctx, e->k.part, &(const double){0}, NULL, e->d, e->numbers));
+        TRY(spmv_map_index(s->ctx, e->rest.k.part, &(const double){0}, NULL, e->rest.d, e->rest.numbers));
         *ended = k == 0 ? solver_run_direct(c, SPMV_ERROR_STAGNATION) : solver_follow(c, SPMV_ERROR_STAGNATION);
     }
     if (*ended == SPMV_OK) {
@@ -149,15 +138,15 @@ done:
     return st;
 }
 
-/* e->d = d by the solver that x is of. *ended: how that solve ended. */
+/* e->rest.d = d by the solver that x is of. *ended: how that solve ended. */
 static spmv_status solve_for_error(struct error_solve *e, bool others, spmv_status *ended)
 {
     spmv_status st = SPMV_OK;
     spmv_solver *const s = e->s;
     struct chain c = {.s = s,
                       .plan = e->plan,
-                      .b = e->r,
-                      .x = e->d,
+                      .b = e->rest.r,
+                      .x = e->rest.d,
                       .rtol = e->rtol,
                       .zero_start = true,
                       .from_zero = true,
@@ -168,12 +157,12 @@ static spmv_status solve_for_error(struct error_solve *e, bool others, spmv_stat
                       .silent = true};
     e->of_d = (spmv_cg_result){.status = SPMV_ERROR_MEMORY, .rung = "", .precond = "none", .error_estimate = -1};
     if (s->null_space != NULL && null_space_splits(s->null_space))
-        TRY(remove_null(e, e->r));
+        TRY(remove_null(e, e->rest.r));
     if (s->scaled != NULL && !others) {
-        *ended = solver_solve_scaled(s, e->r, e->d, e->rtol, &e->of_d);
+        *ended = solver_solve_scaled(s, e->rest.r, e->rest.d, e->rtol, &e->of_d);
     } else {
         if (s->negates)
-            TRY(spmv_map(s->ctx, SPMV_MAP_NEG, e->k.part, e->r, e->r, e->numbers));
+            TRY(spmv_map(s->ctx, SPMV_MAP_NEG, e->rest.k.part, e->rest.r, e->rest.r, e->rest.numbers));
         if (others)
             TRY(solve_by_others(e, &c, ended));
         else
@@ -182,7 +171,7 @@ static spmv_status solve_for_error(struct error_solve *e, bool others, spmv_stat
     if (spmv_status_class(*ended) < 7 && *ended != SPMV_OK)
         TRY(*ended);
     if (s->null_space != NULL)
-        TRY(remove_null(e, e->d));
+        TRY(remove_null(e, e->rest.d));
 done:
     return st;
 }
@@ -202,8 +191,8 @@ static spmv_status compare(struct error_solve *e, const void *x, spmv_status end
     *error = -1;
     if (!is_known(e, ended))
         return SPMV_OK;
-    TRY(krylov_norms(&e->k, e->d, &of_d));
-    TRY(krylov_norms(&e->k, x, &of_x));
+    TRY(krylov_norms(&e->rest.k, e->rest.d, &of_d));
+    TRY(krylov_norms(&e->rest.k, x, &of_x));
     if (isfinite(of_d) && isfinite(of_x) && of_x > 0)
         *error = of_d / of_x;
 done:
@@ -227,7 +216,7 @@ enum { STRENGTHS = sizeof strengths / sizeof *strengths };
 static double tolerance_of(const struct error_solve *e, const spmv_cg_result *x, const struct strength *strength)
 {
     const double rtol = fmin(FINE, x->tolerance / x->norm_b);
-    return fmax(pow(rtol, strength->power), 64 * real_limits_of(e->k.part).roundoff);
+    return fmax(pow(rtol, strength->power), 64 * real_limits_of(e->rest.k.part).roundoff);
 }
 
 /* The next one that this solver may take; STRENGTHS: none. */
@@ -243,8 +232,8 @@ static int next_strength(const spmv_solver *s, int strength)
 static spmv_status add(struct error_solve *e, void *x)
 {
     spmv_status st = SPMV_OK;
-    TRY(spmv_map_axpby(e->s->ctx, e->k.part, NULL, x, NULL, e->d, e->numbers));
-    TRY(spmv_map(e->s->ctx, SPMV_MAP_COPY, e->k.part, e->d, x, e->numbers));
+    TRY(spmv_map_axpby(e->s->ctx, e->rest.k.part, NULL, x, NULL, e->rest.d, e->rest.numbers));
+    TRY(spmv_map(e->s->ctx, SPMV_MAP_COPY, e->rest.k.part, e->rest.d, x, e->rest.numbers));
 done:
     return st;
 }
@@ -316,8 +305,8 @@ static spmv_status measure_again(const struct error_solve *e, const void *b, voi
     if (s->no_entries) {
         TRY(solver_measure(s, e->plan, b, x, &norm_b, &result->true_residual));
     } else {
-        TRY(solver_find_error(s, e->k.type, b, x, backward_error_bound(e->k.type, result->tolerance, result->norm_b),
-                              &s->errors[v]));
+        TRY(solver_find_error(s, e->rest.k.type, b, x,
+                              backward_error_bound(e->rest.k.type, result->tolerance, result->norm_b), &s->errors[v]));
         result->true_residual = s->errors[v].norm;
     }
     result->error_estimate = -1;
@@ -363,9 +352,9 @@ struct columns_of {
 static struct columns_transfer column_of(const struct error_solve *e, int v, const void *from, void *to, bool back)
 {
     const int k = e->s->options.vectors;
-    const int64_t at = v * (int64_t)spmv_type_size(e->k.type);
-    return (struct columns_transfer){.type = e->k.type,
-                                     .n = e->k.n,
+    const int64_t at = v * (int64_t)spmv_type_size(e->rest.k.type);
+    return (struct columns_transfer){.type = e->rest.k.type,
+                                     .n = e->rest.k.n,
                                      .from_stride = back ? 1 : k,
                                      .to_stride = back ? k : 1,
                                      .columns = 1,
@@ -411,7 +400,7 @@ static spmv_status estimate_columns(struct error_solve *e, const struct columns_
     const int k = s->options.vectors;
     double error = -1;
     e->most = LEAST_ITERATIONS;
-    TRY(spmv_map_index(s->ctx, e->k.part, &(const double){0}, NULL, sum, e->numbers));
+    TRY(spmv_map_index(s->ctx, e->rest.k.part, &(const double){0}, NULL, sum, e->rest.numbers));
     for (int v = 0; v < k; v++) {
         double norm = 0;
         struct columns_transfer copy = column_of(e, v, b, of->b, false);
@@ -419,19 +408,19 @@ static spmv_status estimate_columns(struct error_solve *e, const struct columns_
         copy = column_of(e, v, x, of->x, false);
         TRY(columns_copy(s->ctx, &copy));
         TRY(residual(e, of->b, of->x, is_plain(e, v)));
-        TRY(krylov_norms(&e->k, of->x, &norm));
+        TRY(krylov_norms(&e->rest.k, of->x, &norm));
         e->most = max_i64(e->most, TO_ESTIMATE * s->results[v].iterations);
         if (norm == 0)
             continue;
-        const union real factor = real_scalar(e->k.part, (splitmix_at(1, v) & 1 ? 1 : -1) / norm);
-        TRY(spmv_map_scalar(s->ctx, SPMV_MUL, e->k.part, &factor, e->r, e->r, e->numbers));
-        TRY(spmv_map_axpby(s->ctx, e->k.part, NULL, e->r, NULL, sum, e->numbers));
+        const union real factor = real_scalar(e->rest.k.part, (splitmix_at(1, v) & 1 ? 1 : -1) / norm);
+        TRY(spmv_map_scalar(s->ctx, SPMV_MUL, e->rest.k.part, &factor, e->rest.r, e->rest.r, e->rest.numbers));
+        TRY(spmv_map_axpby(s->ctx, e->rest.k.part, NULL, e->rest.r, NULL, sum, e->rest.numbers));
     }
     e->rtol = e->most <= TO_ESTIMATE * FEW ? ROUGHEST : ROUGH;
-    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, e->k.part, sum, e->r, e->numbers));
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, e->rest.k.part, sum, e->rest.r, e->rest.numbers));
     TRY(solve_for_error(e, false, &ended));
     if (is_known(e, ended))
-        TRY(krylov_norms(&e->k, e->d, &error));
+        TRY(krylov_norms(&e->rest.k, e->rest.d, &error));
     for (int v = 0; v < k; v++)
         s->forward_errors[v] = isfinite(error) ? error : -1;
 done:
@@ -442,7 +431,7 @@ static spmv_status check_columns(struct error_solve *e, const void *b, void *x)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = e->s->ctx;
-    const int64_t bytes = max_i64(1, e->numbers) * (int64_t)spmv_type_size(e->k.part);
+    const int64_t bytes = max_i64(1, e->rest.numbers) * (int64_t)spmv_type_size(e->rest.k.part);
     struct columns_of of = {NULL, NULL};
     void *sum = NULL;
     TRY(context_lend(ctx, bytes, &of.b));

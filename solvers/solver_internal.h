@@ -237,6 +237,17 @@ spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, cons
  * bound of those (solver_rounding). */
 bool solver_is_out_of_reach(const struct chain *c, double *rounding);
 
+/* The equation A d = b - A x of the error d of an x: memory for both vectors of one right-hand side, and a solve's front
+ * for sums and residuals, whose b and x the caller sets. Of ranks, all have it or none. Close after an error too. */
+struct rest {
+    struct krylov k;
+    spmv_cg_result none;
+    void *r, *d;
+    int64_t numbers; /* real ones of a vector */
+};
+spmv_status solver_open_rest(const spmv_solver *s, spmv_plan *plan, struct rest *rest);
+void solver_close_rest(const spmv_solver *s, struct rest *rest);
+
 /* Whether the last solver, which ended with st, is so close to the tolerance that corrections of x may reach it; those
  * corrections, by the same solver. Returns the status then. */
 bool solver_is_close(const struct chain *c, spmv_status st);

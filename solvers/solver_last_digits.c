@@ -13,34 +13,25 @@
  * change. */
 static const double PART = 0.25;
 
-/* d, and b - A x. */
-struct rest {
-    struct krylov k;
-    void *b, *d;
-    int64_t numbers;
-};
-
-static spmv_status open_rest(const struct chain *c, spmv_cg_result *none, struct rest *rest)
+spmv_status solver_open_rest(const spmv_solver *s, spmv_plan *plan, struct rest *rest)
 {
-    spmv_status st = SPMV_OK;
-    spmv_plan_info info;
-    rest->k = (struct krylov){
-        .call = "spmv_solver_solve", .ctx = c->s->ctx, .plan = c->plan, .b = c->b, .x = c->x, .result = none};
-    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
-    rest->k.info = info;
-    rest->numbers = info.rows * type_parts(info.type);
-    TRY(krylov_open(&rest->k));
-    const int64_t bytes = rest->numbers * (int64_t)spmv_type_size(rest->k.part);
-    const spmv_status lent = context_lend(c->s->ctx, bytes, &rest->b);
-    TRY(c->s->ranks != NULL ? c->s->ranks->agree(c->s->ranks->self, lent) : lent);
-    TRY(krylov_lend(&rest->k, rest->k.part, rest->numbers, &rest->d));
-done:
-    return st;
+    rest->none = (spmv_cg_result){.status = SPMV_ERROR_MEMORY};
+    rest->r = rest->d = NULL;
+    rest->k = (struct krylov){.call = "spmv_solver_solve", .ctx = s->ctx, .plan = plan, .result = &rest->none};
+    spmv_status st = spmv_plan_describe(plan, &rest->k.info, sizeof rest->k.info);
+    if (st == SPMV_OK)
+        st = krylov_open(&rest->k);
+    rest->numbers = rest->k.count;
+    if (st == SPMV_OK)
+        st = context_lend(s->ctx, max_i64(1, rest->numbers) * (int64_t)spmv_type_size(rest->k.part), &rest->r);
+    if (st == SPMV_OK)
+        st = krylov_lend(&rest->k, rest->k.part, rest->numbers, &rest->d);
+    return s->ranks != NULL ? s->ranks->agree(s->ranks->self, st) : st;
 }
 
-static void close_rest(const struct chain *c, struct rest *rest)
+void solver_close_rest(const spmv_solver *s, struct rest *rest)
 {
-    context_take_back(c->s->ctx, rest->b);
+    context_take_back(s->ctx, rest->r);
     krylov_take_back(&rest->k, rest->k.part, rest->d);
     krylov_close(&rest->k);
 }
@@ -75,15 +66,17 @@ spmv_status solver_add_digits(struct chain *c, spmv_status ended)
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *const r = c->result;
-    spmv_cg_result none = {.status = SPMV_ERROR_MEMORY}, kept = *r;
-    struct rest rest = {.b = NULL};
+    spmv_cg_result kept = *r;
+    struct rest rest;
     struct chain part = *c;
-    TRY(open_rest(c, &none, &rest));
-    TRY(krylov_residual(&rest.k, rest.b));
+    TRY(solver_open_rest(c->s, c->plan, &rest));
+    rest.k.b = c->b;
+    rest.k.x = c->x;
+    TRY(krylov_residual(&rest.k, rest.r));
     part.judge = NULL;
     part.recurrence = NULL;
     part.corrects = part.zero_start = true;
-    part.b = rest.b;
+    part.b = rest.r;
     part.x = rest.d;
     part.rtol = 0;
     part.atol = PART * r->tolerance;
@@ -99,6 +92,6 @@ spmv_status solver_add_digits(struct chain *c, spmv_status ended)
     if (ended == SPMV_ERROR_STAGNATION)
         ended = krylov_fail_stagnation(&rest.k, 0);
 done:
-    close_rest(c, &rest);
+    solver_close_rest(c->s, &rest);
     return st != SPMV_OK ? st : ended;
 }
