@@ -33,7 +33,8 @@ struct krylov_loop {
 /* The vectors that a kernel of many steps works on, besides x. */
 struct krylov_persistent_vectors {
     void *p, *basis, *directions; /* gmres; directions: M^-1 of the basis, NULL without M */
-    void *r, *r0, *v;             /* bicgstab; and p */
+    void *r, *r0, *v;             /* bicgstab, and p; minres: r, with M, and v */
+    void *v_old, *w, *w_old;      /* minres */
 };
 
 /* Vector number k of the workspace. */

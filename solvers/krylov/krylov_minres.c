@@ -87,10 +87,21 @@ done:
     return st;
 }
 
+/* Its kernel begins with v in the first place. */
+static void persistent(const struct krylov_loop *g, struct krylov_persistent_vectors *at)
+{
+    at->v = krylov_loop_vector(g, V0);
+    at->v_old = krylov_loop_vector(g, V1);
+    at->w = krylov_loop_vector(g, W0);
+    at->w_old = krylov_loop_vector(g, W1);
+    at->r = g->s.precond != NULL ? krylov_loop_vector(g, R) : NULL;
+}
+
 const struct krylov_solver krylov_minres = {.name = "minres",
                                             .solve = krylov_loop_solve,
                                             .symmetric = true,
                                             .vectors = vectors,
                                             .begin = begin,
                                             .step = step,
-                                            .two_steps = true};
+                                            .two_steps = true,
+                                            .persistent = persistent};

@@ -1,4 +1,4 @@
-/* GMRES and BiCGStab on CUDA for small systems: many steps in one kernel.
+/* GMRES, MINRES and BiCGStab on CUDA for small systems: many steps in one kernel.
  *
  * Idea:       the blocks stay resident. Each has some rows of A and the same elements of all
  *             vectors, in shared memory as far as they fit. Only the vector that rows of other
@@ -23,7 +23,13 @@
  *                 x += ...;  r = s - omega t';  q = p - omega v;  (r0, r), (r, r)     | barrier
  *             with z = M^-1 r, t = M^-1 q. Each product is a new one, so errors do not grow from
  *             step to step.
- * Launches:   gmres: one a cycle; bicgstab: one for MOST_STEPS steps.
+ *
+ *             minres, 2 barriers a step (the names of krylov_minres.c). A is multiplied with p = M^-1 v
+ *             before its length gamma is known, and that product is scaled after the barrier:
+ *                 q = A p;  (p, q);  with M the residual of the step before, r'r      | barrier
+ *                 v_next = q / gamma - ...;  p = M^-1 v_next;  v_next'p               | barrier
+ *                 w_next, x and r, in each block alone
+ * Launches:   gmres: one a cycle; bicgstab and minres: one for MOST_STEPS steps.
  * Wins when:  the time of a step is that of launches, not of bytes. `fits` has the limits.
  * Bits:       the number of blocks, the rows of a block and the order of all sums depend on n, the
  *             mean length of the rows, and on whether the solver runs here.
@@ -44,13 +50,13 @@ extern "C" {
 namespace
 {
 
-/* Steps of a launch of bicgstab; the state notes the residuals of one launch. */
+/* Steps of a launch of bicgstab and minres; the state notes the residuals of one launch. */
 enum { MOST_STEPS = 128 };
 static_assert((int)KRYLOV_RING > (int)KRYLOV_MOST_BASIS && (int)KRYLOV_RING > (int)MOST_STEPS,
               "one launch fits the ring");
 
 /* Above, kernels of one pass each are faster. */
-enum { GMRES_MOST_ROWS = 1100000, BICGSTAB_MOST_ROWS = 250000 };
+enum { GMRES_MOST_ROWS = 1100000, MOST_ROWS = 250000 /* of bicgstab and minres */ };
 
 /* ------------------------------------------------------------- gmres */
 
@@ -296,19 +302,50 @@ template <typename T, typename Stored> struct bicgstab_run {
     bool begins;    /* the first launch of the run: q is not set */
 };
 
+/* What blocks of bicgstab and minres have of a run: each has a state, and all are equal. */
+enum { STATE_WORDS = sizeof(krylov_state) / sizeof(int) };
+static_assert(sizeof(krylov_state) <= STATIC_BYTES / 2, "room for the state");
+
+__device__ void load_state(const meeting_place &place, krylov_state *state)
+{
+    for (int i = (int)threadIdx.x; i < STATE_WORDS; i += BLOCK)
+        ((int *)state)[i] = load_others((const int *)place.state + i);
+    __syncthreads();
+}
+
+__device__ void store_state(const meeting_place &place, const krylov_state &state)
+{
+    if (blockIdx.x == 0)
+        for (int i = (int)threadIdx.x; i < STATE_WORDS; i += BLOCK)
+            ((int *)place.state)[i] = ((const int *)&state)[i];
+}
+
+/* Adds two sums up over all blocks: totals. */
+__device__ void meet(const meeting_place &at, unsigned *passed, double one, double two, double *totals)
+{
+    meeting_place place = at;
+    place.parts += *passed % 2 * gridDim.x * place.width; /* two sets, used in turn */
+    store_parts({one, two}, place);
+    arrive_block(place);
+    await_blocks(place, passed);
+    add_parts<warp_lanes>(place, KRYLOV_MOST_SUMS, totals);
+}
+
+/* Coefficients of these sums. By one thread. */
+__device__ void finish_scalars(krylov_finish which, krylov_state *state, double one, double two)
+{
+    const krylov_scalar sums[KRYLOV_MOST_SUMS] = {scalar_of(one), scalar_of(two)};
+    krylov_finish_scalars(which, state, sums);
+}
+
 template <typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK) bicgstab_steps(bicgstab_run<T, Stored> g)
 {
     SPMV_DYNAMIC_SHARED(dynamic_shared);
     __shared__ double totals[KRYLOV_MOST_SUMS];
-    /* Each block has a state; all are equal. */
     __shared__ krylov_state state;
-    enum { WORDS = sizeof(krylov_state) / sizeof(int) };
-    static_assert(sizeof(krylov_state) <= STATIC_BYTES / 2, "room for the state");
     const int thread = (int)threadIdx.x;
-    for (int i = thread; i < WORDS; i += BLOCK)
-        ((int *)&state)[i] = load_others((const int *)g.place.state + i);
-    __syncthreads();
+    load_state(g.place, &state);
     if (state.ending != 0)
         return;
     const own_rows own = rows_of_block(g.a);
@@ -317,20 +354,13 @@ __global__ void __launch_bounds__(BLOCK) bicgstab_steps(bicgstab_run<T, Stored> 
     const near_rows<Stored> near((unsigned char *)(t + g.a.rows_each), g.a.cells);
     const bool is_near = copy_rows(g.a, own, near);
     const T *const scale = g.a.scale != nullptr ? g.a.scale + own.first : nullptr;
-    meeting_place place = g.place;
     unsigned passed = 0;
     const auto preconditioned = [&](int i, T value) { return scale != nullptr ? scale[i] * value : value; };
     /* Adds the sums up over all blocks, and computes coefficients. False: the run has ended. */
     const auto finish = [&](double one, double two, krylov_finish which) {
-        place.parts = g.place.parts + passed % 2 * gridDim.x * g.place.width; /* two sets, used in turn */
-        store_parts({one, two}, place);
-        arrive_block(place);
-        await_blocks(place, &passed);
-        add_parts<warp_lanes>(place, KRYLOV_MOST_SUMS, totals);
-        if (thread == 0) {
-            const krylov_scalar sums[KRYLOV_MOST_SUMS] = {scalar_of(totals[0]), scalar_of(totals[1])};
-            krylov_finish_scalars(which, &state, sums);
-        }
+        meet(g.place, &passed, one, two, totals);
+        if (thread == 0)
+            finish_scalars(which, &state, totals[0], totals[1]);
         __syncthreads();
         return state.ending == 0;
     };
@@ -390,9 +420,117 @@ __global__ void __launch_bounds__(BLOCK) bicgstab_steps(bicgstab_run<T, Stored> 
         g.r[own.first + i] = r[i];
         g.q[own.first + i] = p[i];
     }
-    if (blockIdx.x == 0)
-        for (int i = thread; i < WORDS; i += BLOCK)
-            ((int *)g.place.state)[i] = ((const int *)&state)[i];
+    store_state(g.place, state);
+}
+
+/* ------------------------------------------------------------- minres */
+
+template <typename T, typename Stored> struct minres_run {
+    dealt_rows<T, Stored> a;
+    meeting_place place;
+    T *x, *v, *v_old, *w, *w_old, *r; /* r: not used without M */
+    T *p;                             /* M^-1 v */
+};
+
+template <typename T, typename Stored> __global__ void __launch_bounds__(BLOCK) minres_steps(minres_run<T, Stored> g)
+{
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
+    __shared__ double totals[KRYLOV_MOST_SUMS];
+    __shared__ krylov_state state;
+    __shared__ bool broken; /* before x was changed */
+    const int thread = (int)threadIdx.x;
+    load_state(g.place, &state);
+    if (state.ending != 0)
+        return;
+    const own_rows own = rows_of_block(g.a);
+    const T *const scale = g.a.scale != nullptr ? g.a.scale + own.first : nullptr;
+    T *const x = (T *)dynamic_shared, *const r = x + g.a.rows_each, *const q = r + g.a.rows_each;
+    T *v = q + g.a.rows_each, *v_old = v + g.a.rows_each, *w = v_old + g.a.rows_each, *w_old = w + g.a.rows_each;
+    const near_rows<Stored> near((unsigned char *)(w_old + g.a.rows_each), g.a.cells);
+    const bool is_near = copy_rows(g.a, own, near);
+    const auto preconditioned = [&](int i, T value) { return scale != nullptr ? scale[i] * value : value; };
+    bool due = false; /* with M: r'r of the last step is not known yet */
+    double square = 0;
+    unsigned passed = 0;
+    for (int i = thread; i < own.count; i += BLOCK) {
+        x[i] = g.x[own.first + i];
+        v[i] = g.v[own.first + i];
+        v_old[i] = g.v_old[own.first + i];
+        w[i] = g.w[own.first + i];
+        w_old[i] = g.w_old[own.first + i];
+        if (scale != nullptr)
+            r[i] = g.r[own.first + i];
+        g.p[own.first + i] = preconditioned(i, v[i]);
+    }
+    arrive_block(g.place);
+    await_blocks(g.place, &passed);
+    for (int step = 0;; step++) {
+        multiply_rows(g.a, near, is_near, own, (const T *)g.p, [&](int i, pair<T> sum) { q[i] = sum.z; });
+        __syncthreads();
+        const T by = (T)state.c[C_SCALE].re; /* 1 / gamma */
+        double one = 0;
+        for (int i = thread; i < own.count; i += BLOCK) {
+            q[i] *= by;
+            one += (double)(by * preconditioned(i, v[i])) * (double)q[i];
+        }
+        meet(g.place, &passed, one, square, totals);
+        if (thread == 0) {
+            if (due)
+                finish_scalars(MINRES_STEP, &state, totals[1], 0);
+            if (state.ending == 0 && step < MOST_STEPS)
+                finish_scalars(MINRES_DELTA, &state, totals[0], 0);
+        }
+        __syncthreads();
+        if (state.ending != 0 || step == MOST_STEPS)
+            break;
+        const T of_v = (T)state.c[C_V].re, of_v_old = (T)state.c[C_V_OLD].re;
+        one = square = 0;
+        for (int i = thread; i < own.count; i += BLOCK) {
+            const T next = q[i] + of_v * v[i] + of_v_old * v_old[i], z = preconditioned(i, next);
+            v_old[i] = next;
+            g.p[own.first + i] = z;
+            one += (double)next * (double)z;
+        }
+        meet(g.place, &passed, one, 0, totals);
+        if (thread == 0) {
+            finish_scalars(MINRES_GAMMA, &state, totals[0], 0);
+            broken = state.ending != 0;
+            if (!broken && scale == nullptr)
+                finish_scalars(MINRES_STEP, &state, 0, 0);
+        }
+        __syncthreads();
+        if (broken)
+            break;
+        const T of_z = (T)state.c[C_W_Z].re * by, of_w = (T)state.c[C_W].re, of_w_old = (T)state.c[C_W_OLD].re;
+        const T of_x = (T)state.c[C_X].re, of_r = (T)state.c[C_R].re, of_r_v = (T)state.c[C_R_V].re;
+        for (int i = thread; i < own.count; i += BLOCK) {
+            const T next = of_z * preconditioned(i, v[i]) + of_w_old * w_old[i] + of_w * w[i];
+            w_old[i] = next;
+            x[i] += of_x * next;
+            if (scale != nullptr) {
+                r[i] = of_r * r[i] + of_r_v * v_old[i];
+                square += (double)r[i] * (double)r[i];
+            }
+        }
+        T *const last_v = v, *const last_w = w; /* the new ones are in the places of the old ones */
+        v = v_old;
+        v_old = last_v;
+        w = w_old;
+        w_old = last_w;
+        due = scale != nullptr;
+        if (state.ending != 0)
+            break;
+    }
+    for (int i = thread; i < own.count; i += BLOCK) {
+        g.x[own.first + i] = x[i];
+        g.v[own.first + i] = v[i];
+        g.v_old[own.first + i] = v_old[i];
+        g.w[own.first + i] = w[i];
+        g.w_old[own.first + i] = w_old[i];
+        if (scale != nullptr)
+            g.r[own.first + i] = r[i];
+    }
+    store_state(g.place, state);
 }
 
 /* ------------------------------------------------------------- the host */
@@ -407,17 +545,22 @@ bool is_gmres(const struct krylov_loop *g)
     return g->s.solver == &krylov_gmres;
 }
 
-/* Whether the system fits: all vectors of bicgstab, and u and w of gmres. The matrix comes next, then as
+bool is_minres(const struct krylov_loop *g)
+{
+    return g->s.solver == &krylov_minres;
+}
+
+/* Whether the system fits: all vectors of bicgstab and minres, and u and w of gmres. The matrix comes next, then as
  * many basis vectors as there is room for. */
 bool fits(const struct krylov_loop *g, int shared_most, int most_blocks, shape *how)
 {
-    enum { BICGSTAB_VECTORS = 6, GMRES_VECTORS = 2 };
+    enum { BICGSTAB_VECTORS = 6, MINRES_VECTORS = 7, GMRES_VECTORS = 2 };
     const spmv_csr *const a = &g->s.plan->a;
     const int64_t n = g->s.n, size = (int64_t)spmv_type_size(g->s.type), line = warp_lanes;
     const int64_t spread = (n - 1) / MOST_BLOCKS + 1;
     const int64_t each = ((spread > ROWS_LEAST ? spread : (int64_t)ROWS_LEAST) + line - 1) / line * line;
     const int64_t blocks = (n - 1) / each + 1, all = blocks > 1 && is_gmres(g) ? blocks + 1 : blocks;
-    if (all > most_blocks || n > (is_gmres(g) ? GMRES_MOST_ROWS : BICGSTAB_MOST_ROWS))
+    if (all > most_blocks || n > (is_gmres(g) ? GMRES_MOST_ROWS : MOST_ROWS))
         return false;
     static_assert(REAL_TYPES == 2, "matrix_bytes knows each real type");
     const auto matrix_bytes = [&](int64_t cells) {
@@ -425,7 +568,7 @@ bool fits(const struct krylov_loop *g, int shared_most, int most_blocks, shape *
                                              : near_rows<double>::bytes((int)each, (int)cells));
     };
     const int64_t least = is_gmres(g) ? gmres_memory<double>::bytes(g->s.restart, 0, 0) + GMRES_VECTORS * each * size
-                                      : (int64_t)BICGSTAB_VECTORS * each * size;
+                                      : (is_minres(g) ? MINRES_VECTORS : BICGSTAB_VECTORS) * each * size;
     int64_t room = shared_most - STATIC_BYTES - least;
     /* a quarter more than the mean of the blocks, in less than half the room */
     const int64_t mean = a->nnz / blocks, cells = mean + mean / 4 + line;
@@ -452,7 +595,7 @@ enum { HEAD = 256 /* bytes for the counter and the flags */ };
 
 struct krylov_persistent {
     shape how;
-    void *memory; /* on the device: the counter, pairs of bicgstab or the Hessenberg matrix, parts of sums */
+    void *memory; /* on the device: the counter, gathered vectors or the Hessenberg matrix, parts of sums */
     int64_t parts_at;
     int width; /* sums of a block */
 };
@@ -512,6 +655,19 @@ template <typename T, typename Stored> spmv_status run_typed(struct krylov_loop 
         run.most = g->s.restart;
         run.kept = own->how.kept;
         return start<gmres_steps<T, Stored>>(g, "gmres persistent", run, shared - STATIC_BYTES);
+    }
+    if (is_minres(g)) {
+        minres_run<T, Stored> run = {};
+        run.a = deal_rows<T, Stored>(g);
+        run.place = place;
+        run.x = (T *)g->s.x;
+        run.v = (T *)at.v;
+        run.v_old = (T *)at.v_old;
+        run.w = (T *)at.w;
+        run.w_old = (T *)at.w_old;
+        run.r = (T *)at.r;
+        run.p = (T *)(memory + HEAD);
+        return start<minres_steps<T, Stored>>(g, "minres persistent", run, shared - STATIC_BYTES);
     }
     bicgstab_run<T, Stored> run = {};
     run.a = deal_rows<T, Stored>(g);
