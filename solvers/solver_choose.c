@@ -537,7 +537,7 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
     bool was_direct = solver == &krylov_direct;
     for (int which = first; which < SOLVER_RESORTS && solver_may_follow(s, st) && iterations_left(c) > 0; which++) {
         if (c->columns == 1 && !was_direct && isfinite(solver_worth_direct(s)) &&
-            (which > 0 || solver_direct_takes(s) < worth)) {
+            (which > 0 || solver_direct_takes(s, worth) < worth)) {
             was_direct = true;
             const spmv_status then = solver_run_direct(c, st);
             if (then == SPMV_OK) {

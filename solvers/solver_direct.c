@@ -12,9 +12,8 @@
 #include "solvers/precond/precond_costs.h"
 #include "solvers/solver_internal.h"
 
-/* Nanoseconds of an analysis for each entry of A, with its columns; by cuDSS, which orders by nested dissection, on a
- * GPU. */
-static const double ANALYSIS = 500, ANALYSIS_ON_DEVICE = 1300;
+/* Nanoseconds of an analysis for each row and entry of A, by approximate minimum degree. */
+static const double ROW = 1000, ENTRY = 40;
 
 /* The analysis is made if it takes a small part of what is left to do, and factors if both take a part of that: they
  * use one thread, and iterations all. */
@@ -31,13 +30,14 @@ static bool may_be_direct(const spmv_solver *s)
 
 static double analysis_of(const spmv_solver *s)
 {
-    return (context_on_device(s->ctx) ? ANALYSIS_ON_DEVICE : ANALYSIS) * (double)s->a.nnz;
+    return ROW * (double)s->a.rows + ENTRY * (double)s->a.nnz;
 }
 
-/* Analyses A. False: no module, or the factors do not fit the memory. */
-static bool analyse(spmv_solver *s)
+/* Analyses A, by a library that takes less than these nanoseconds for that. False: no module, or the factors do not fit
+ * the memory. */
+static bool analyse(spmv_solver *s, double most)
 {
-    if (s->direct == NULL && direct_analyse(s->ctx, solver_matrix(s), NULL, &s->direct) != SPMV_OK)
+    if (s->direct == NULL && direct_analyse(s->ctx, solver_matrix(s), most, &s->direct) != SPMV_OK)
         s->direct_takes = INFINITY;
     return s->direct != NULL;
 }
@@ -55,9 +55,9 @@ double solver_worth_direct(const spmv_solver *s)
     return may_be_direct(s) ? LEAD * fmax(s->direct_takes, WORTH_ANALYSIS * analysis) : INFINITY;
 }
 
-double solver_direct_takes(spmv_solver *s)
+double solver_direct_takes(spmv_solver *s, double left)
 {
-    if (!may_be_direct(s) || !analyse(s))
+    if (!may_be_direct(s) || !analyse(s, left / LEAD))
         return INFINITY;
     s->direct_takes = analysis_of(s) + direct_expected(s->direct);
     return s->direct_takes;
@@ -67,7 +67,7 @@ bool solver_direct_is_faster(spmv_solver *s, double left)
 {
     if (!(left > solver_worth_direct(s)))
         return false;
-    const bool is = left > LEAD * solver_direct_takes(s);
+    const bool is = left > LEAD * solver_direct_takes(s, left);
     if (!is)
         forget(s);
     return is;
@@ -90,7 +90,7 @@ static spmv_status prepare(const struct chain *c, void **kept)
     spmv_solver *const s = c->s;
     spmv_plan_info info;
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
-    if (!may_be_direct(s) || !analyse(s))
+    if (!may_be_direct(s) || !analyse(s, INFINITY))
         TRY(SPMV_ERROR_UNSUPPORTED);
     TRY(direct_factor(s->direct));
     if (s->none == NULL)

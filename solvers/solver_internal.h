@@ -200,8 +200,9 @@ struct chain {
 /* Whether the solver direct, of which "auto" may make use, takes much less than so many nanoseconds (solver_direct.c). */
 bool solver_direct_is_faster(spmv_solver *s, double left);
 
-/* Nanoseconds that it takes, by an analysis that is made if there is none; infinite: there is no module, or not known. */
-double solver_direct_takes(spmv_solver *s);
+/* Nanoseconds that it takes, by an analysis that is made if there is none, by a library that suits so many nanoseconds;
+ * infinite: there is no module, or not known. */
+double solver_direct_takes(spmv_solver *s, double left);
 
 /* If not more nanoseconds are left, the answer is no. */
 double solver_worth_direct(const spmv_solver *s);

@@ -132,10 +132,8 @@ struct runner {
     struct krylov_recurrence recurrence;
 };
 
-/* On a GPU, the first set-up of multigrid in a process loads its kernels: microseconds, a part of that. Whether
- * they are loaded must not decide. A preconditioner that is no part of the solver's kernels takes some launches a
- * step. */
-static const double LOADING = 9000, LAUNCHES = 35;
+/* On a GPU, a preconditioner that is no part of the solver's kernels takes some launches a step: microseconds. */
+static const double LAUNCHES = 35;
 
 /* Residuals of other right-hand sides may fall more slowly than expected. ic0 takes this share of the iterations
  * of jacobi. */
@@ -193,8 +191,6 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
         cost.steps = MARGIN * expected;
     else if (strcmp(name, "ic0") == 0 && expected > 0)
         cost.steps = IC0_SHARE * MARGIN * expected;
-    if (gpu && strcmp(name, "amg") == 0)
-        cost.setup += LOADING;
     if (strcmp(name, "cholesky") == 0)
         cost.setup += precond_rival_setup(s->precond);
     const spmv_preconditioner *const m = *precond; /* NULL: not made yet */

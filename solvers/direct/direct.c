@@ -29,6 +29,7 @@ struct direct {
     struct direct_facts facts;
     bool indefinite; /* a library has found that A is not positive definite */
     const struct direct_module *module;
+    double most;     /* nanoseconds: a library whose analysis alone takes that is not tried */
     const char *why; /* the library; NULL: requested by name, or dense */
     void *state;     /* of the module; NULL for n = 0 */
     spmv_type type;  /* of A; f64 for a pattern */
@@ -157,7 +158,7 @@ static struct direct_facts look_at(const struct direct *d, int64_t *next)
 /* ------------------------------------------------------------------ choice */
 
 /* The libraries, in the order in which they are tried. What cannot be opened, cannot take A or finds that it is not what
- * it needs, is followed by the next one. */
+ * it needs, is followed by the next one. The first one, for a GPU, is tried if those on the host take longer. */
 static const struct library {
     const char *name; /* of the solver */
     struct solver_module module;
@@ -170,7 +171,7 @@ static const struct library {
       "CUDSS_ROOT set to its folder nvidia/cu13, or set SPMV_MODULE_PATH to the module's folder",
       DIRECT_MODULE_ABI},
      FOR_GPU,
-     "it computes on the GPU"},
+     "factors on the host take longer than its analysis"},
     {"direct:cholmod",
      {"direct", "spmv_direct_cholmod.so", "spmv_direct_module",
       MODULE_NEEDS("direct:cholmod", "CHOLMOD of SuiteSparse", "CHOLMOD", "libsuitesparse-dev", "direct"),
@@ -194,6 +195,10 @@ static const struct library {
      "the factors take many operations for each nonzero"},
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
+static const struct library *const on_gpu = libraries, *const on_host = libraries + 1;
+
+/* Nanoseconds of the analysis by nested dissection, for each nonzero, of the library for a GPU. */
+static const double DISSECTION = 800;
 
 const char *direct_named(int index)
 {
@@ -315,7 +320,7 @@ static bool takes(const struct direct *d, const struct library *l, const struct 
     case FOR_GPU:
         return context_on_device(d->ctx);
     case FOR_POSITIVE:
-        return is_positive(facts);
+        return is_positive(facts) && !d->indefinite;
     case FOR_SYMMETRIC:
         return facts->symmetric && d->parts == 1;
     default:
@@ -354,6 +359,23 @@ static spmv_status open_from(struct direct *d, const struct library *l)
     for (; l < libraries + LIBRARIES && st == SPMV_ERROR_UNSUPPORTED; l++)
         if (takes(d, l, &d->facts))
             st = open_library(d, l);
+    return st;
+}
+
+/* The first library on the host; on a GPU, if there is none or its factors take longer than an analysis for the GPU,
+ * that for the GPU. */
+static spmv_status open_first(struct direct *d)
+{
+    spmv_status st = open_from(d, on_host);
+    const double analysis = DISSECTION * (double)d->nnz;
+    const bool slow =
+        st == SPMV_OK ? direct_expected(d) > analysis : st == SPMV_ERROR_UNSUPPORTED || st == SPMV_ERROR_MEMORY;
+    if (slow && analysis < d->most && takes(d, on_gpu, &d->facts) &&
+        solver_module_open(d->ctx, &on_gpu->module) != NULL) {
+        st = open_library(d, on_gpu);
+        if (st != SPMV_OK)
+            st = open_from(d, on_host);
+    }
     return st;
 }
 
@@ -421,7 +443,7 @@ static spmv_status renew_analysis(struct direct *d)
                        is_positive(&d->facts) != is_positive(&last);
     if (d->state == NULL || other || (d->name == NULL && d->indefinite)) {
         d->indefinite = false;
-        st = d->name != NULL ? open_named(d) : open_from(d, libraries);
+        st = d->name != NULL ? open_named(d) : open_first(d);
     }
 done:
     host_free(next);
@@ -439,8 +461,8 @@ spmv_status direct_factor(struct direct *d)
 {
     spmv_status st = d->n > 0 ? make_factors(d) : SPMV_OK;
     while ((st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_UNSUPPORTED) && d->name == NULL && d->library != NULL) {
-        d->indefinite = true;
-        st = open_from(d, d->library + 1);
+        d->indefinite = d->indefinite || st == SPMV_ERROR_NOT_POSITIVE;
+        st = d->library->takes == FOR_POSITIVE && d->indefinite ? open_first(d) : open_from(d, d->library + 1);
         if (st == SPMV_OK)
             st = make_factors(d);
     }
@@ -480,7 +502,8 @@ done:
 }
 
 /* Without factors. dense: of the whole square. */
-static spmv_status create(spmv_context *ctx, const spmv_csr *a, const char *name, bool dense, struct direct **direct)
+static spmv_status create(spmv_context *ctx, const spmv_csr *a, const char *name, double most, bool dense,
+                          struct direct **direct)
 {
     spmv_status st = SPMV_OK;
     struct direct *d = NULL;
@@ -493,6 +516,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const char *name
     TRY(host_alloc(ctx, sizeof *d, "a direct solver", (void **)&d));
     *d = (struct direct){.ctx = ctx,
                          .name = name,
+                         .most = most,
                          .type = a->val != NULL ? a->type : SPMV_F64,
                          .n = a->rows,
                          .nnz = a->nnz,
@@ -511,9 +535,9 @@ done:
     return st;
 }
 
-spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct)
+spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, double most, struct direct **direct)
 {
-    return create(ctx, a, name, false, direct);
+    return create(ctx, a, NULL, most, false, direct);
 }
 
 static spmv_status factor_new(struct direct **direct)
@@ -528,13 +552,13 @@ static spmv_status factor_new(struct direct **direct)
 
 spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct)
 {
-    const spmv_status st = create(ctx, a, name, false, direct);
+    const spmv_status st = create(ctx, a, name, INFINITY, false, direct);
     return st == SPMV_OK ? factor_new(direct) : st;
 }
 
 spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
 {
-    const spmv_status st = create(ctx, a, NULL, true, direct);
+    const spmv_status st = create(ctx, a, NULL, INFINITY, true, direct);
     return st == SPMV_OK ? factor_new(direct) : st;
 }
 

@@ -29,8 +29,9 @@ struct direct;
 spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct);
 void direct_destroy(struct direct *direct);
 
-/* The same in two steps: the order and what it leads to; the factors, which a solve needs. */
-spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct);
+/* The same in two steps: the order and what it leads to; the factors, which a solve needs. most: nanoseconds; a library
+ * whose analysis alone takes that is not tried. */
+spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, double most, struct direct **direct);
 spmv_status direct_factor(struct direct *direct);
 
 /* Nanoseconds that making the factors is expected to take, by the operations that the analysis counts; infinite: not

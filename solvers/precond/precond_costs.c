@@ -76,8 +76,9 @@ double precond_nanoseconds(bool gpu, enum precond_for purpose, int64_t rows, int
  * gradients. */
 enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 
-/* minres takes several kernels a step: microseconds beside those of gmres. */
-static const double MINRES = 12;
+/* minres beside gmres, in microseconds a step: in one kernel for many steps, and of more rows in several a step. */
+static const double MINRES = 2, MINRES_IN_KERNELS = 12;
+enum { MINRES_ROWS = 250000 };
 
 /* The vectors of so many million rows fit the last-level cache. */
 static const double CACHED_MILLIONS = 0.2;
@@ -89,11 +90,11 @@ static struct precond_cost general_on_gpu(const char *name, double rows, double 
     const double beyond = millions > CACHED_MILLIONS ? millions - CACHED_MILLIONS : 0;
     const double step = 7.5 + 60 * millions + 100 * beyond + 4 * read;
     if (strcmp(name, "amg") == 0)
-        return (struct precond_cost){6000 + 3700 * read, 125 + 400 * millions, 12};
+        return (struct precond_cost){4500 + 3700 * read, 125 + 400 * millions, 12};
     if (strcmp(name, "fsai") == 0) /* two products with its factors, and kernels of their own for the vectors */
         return (struct precond_cost){2000 + 6000 * read, step + 30 + 20 * read, 200};
     if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
-        return (struct precond_cost){1000 + 600000 * (millions + read), step + 600 + 150000 * millions, 15};
+        return (struct precond_cost){500 + 400000 * (millions + read), step + 250 + 190000 * millions, 15};
     if (strcmp(name, "schur") == 0) /* the fields are taken apart on the host */
         return (struct precond_cost){40000 + 20000 * read, 60 + 7000 * millions, 80};
     return (struct precond_cost){0, step, 100};
@@ -103,7 +104,7 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
 {
     const double millions = 1e-6 * rows, read = 1e-6 * entries;
     if (strcmp(name, "amg") == 0)
-        return (struct precond_cost){6000 + 520 * read, 95 + 150 * millions + 12 * read, 16};
+        return (struct precond_cost){4000 + 520 * read, 95 + 150 * millions + 12 * read, 16};
     if (strcmp(name, "fsai") == 0)
         return (struct precond_cost){2000 + 6000 * read, 10 + 20 * read, 400};
     const bool cached = rows <= CACHED_ROWS && (light || entries <= CACHED_ENTRIES);
@@ -118,7 +119,7 @@ struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char 
     if (gpu) {
         struct precond_cost cost = general_on_gpu(name, (double)rows, (double)nnz);
         if (purpose == PRECOND_FOR_MINRES && cost.setup == 0)
-            cost.step += MINRES;
+            cost.step += rows <= MINRES_ROWS ? MINRES : MINRES_IN_KERNELS;
         return cost;
     }
     if ((is & PRECOND_NODES) != 0 && purpose == PRECOND_FOR_CG && strcmp(name, "amg") == 0)
