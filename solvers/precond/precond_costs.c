@@ -90,7 +90,7 @@ static struct precond_cost general_on_gpu(const char *name, double rows, double 
     const double beyond = millions > CACHED_MILLIONS ? millions - CACHED_MILLIONS : 0;
     const double step = 7.5 + 60 * millions + 100 * beyond + 4 * read;
     if (strcmp(name, "amg") == 0)
-        return (struct precond_cost){4500 + 3700 * read, 125 + 400 * millions, 12};
+        return (struct precond_cost){6000 + 3700 * read, 125 + 400 * millions, 12};
     if (strcmp(name, "fsai") == 0) /* two products with its factors, and kernels of their own for the vectors */
         return (struct precond_cost){2000 + 6000 * read, step + 30 + 20 * read, 200};
     if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
