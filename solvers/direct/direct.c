@@ -197,8 +197,8 @@ static const struct library {
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 static const struct library *const on_gpu = libraries, *const on_host = libraries + 1;
 
-/* Nanoseconds of the analysis by nested dissection, for each nonzero, of the library for a GPU. */
-static const double DISSECTION = 800;
+/* Nanoseconds of the analysis by nested dissection, for each row, of the library for a GPU. */
+static const double DISSECTION = 7000;
 
 const char *direct_named(int index)
 {
@@ -367,7 +367,7 @@ static spmv_status open_from(struct direct *d, const struct library *l)
 static spmv_status open_first(struct direct *d)
 {
     spmv_status st = open_from(d, on_host);
-    const double analysis = DISSECTION * (double)d->nnz;
+    const double analysis = DISSECTION * (double)d->n;
     const bool slow =
         st == SPMV_OK ? direct_expected(d) > analysis : st == SPMV_ERROR_UNSUPPORTED || st == SPMV_ERROR_MEMORY;
     if (slow && analysis < d->most && takes(d, on_gpu, &d->facts) &&
