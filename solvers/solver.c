@@ -1018,6 +1018,34 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
     return SPMV_OK;
 }
 
+spmv_status spmv_solver_determinant(const spmv_solver *s, spmv_determinant *determinant, size_t size)
+{
+    spmv_determinant full = {.size = sizeof full, .positive = -1, .negative = -1, .zero = -1};
+    spmv_status st = result_begin(s != NULL ? s->ctx : NULL, "spmv_solver_determinant", determinant, size);
+    if (st != SPMV_OK)
+        return st;
+    struct direct_determinant det = {.positive = -1, .negative = -1, .zero = -1};
+    if (s->precond == NULL)
+        st = context_fail(s->ctx, s->failed, "%s", s->sentence);
+    else if (s->direct == NULL)
+        st = context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                          "spmv_solver_determinant: the solver %s has no factors of A: take direct", s->solver->name);
+    else
+        st = direct_determinant(s->direct, &det);
+    if (s->negates && (s->a.rows % 2 != 0)) { /* the factors are those of -A */
+        det.phase[0] = -det.phase[0];
+        det.phase[1] = -det.phase[1];
+    }
+    full.log_abs = det.log;
+    full.phase[0] = det.phase[0] + 0; /* no -0 */
+    full.phase[1] = det.phase[1] + 0;
+    full.positive = s->negates ? det.negative : det.positive;
+    full.negative = s->negates ? det.positive : det.negative;
+    full.zero = det.zero;
+    result_write(determinant, size, &full, sizeof full);
+    return st;
+}
+
 /* The result of a solve that could not begin, for each right-hand side. */
 static void give_failure(const spmv_solver_options *options, spmv_status st, spmv_solver_result *result, size_t size)
 {

@@ -195,6 +195,7 @@ struct chain {
     struct krylov_recurrence *recurrence; /* of the solver that runs; NULL: nothing is kept */
     bool corrects;                        /* x is a correction, which on_iterate is not shown */
     bool silent;                          /* nor is on_iteration told */
+    const void *ahead;                    /* direct: the solution for b, if it is known already (krylov.h) */
 };
 
 /* Whether the solver direct, of which "auto" may make use, takes much less than so many nanoseconds (solver_direct.c). */

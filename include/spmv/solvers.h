@@ -573,6 +573,32 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
 SPMV_API spmv_status spmv_solver_solve_operation(spmv_solver *solver, spmv_operation operation, const void *b, void *x,
                                                  spmv_solver_result *result, size_t size);
 
+/* The determinant and the inertia of A, from the factors of the solver direct. */
+typedef struct spmv_determinant {
+    size_t size;     /* of this struct in bytes */
+    double log_abs;  /* log |det A|, natural; -INFINITY: det A = 0 */
+    double phase[2]; /* det A / |det A|: its real and imaginary part; of a real A 1 or -1, and 0. Both are 0 if det A = 0 */
+    /* the eigenvalues above 0, below 0, and 0 to rounding, of a symmetric (real) or Hermitian A; -1: not known */
+    int64_t positive, negative, zero;
+} spmv_determinant;
+
+/* Tells the determinant of A: det A = exp(log_abs) (phase[0] + i phase[1]), as numpy.linalg.slogdet. Nothing is computed:
+ * it comes with the factors, in f64 or c128, and log_abs has an error of some rounding errors of the sum of |log| of all
+ * pivots.
+ *
+ *   solver       one that has factors of its present values: direct by name; "auto", where it has taken direct (for at
+ *                most 200 rows from the start, otherwise after the solve that found it)
+ *   determinant  the result
+ *   size         sizeof(spmv_determinant)
+ *
+ * Inertia is known of CHOLMOD (all are positive), of MUMPS and of cuDSS (symmetric or Hermitian A, real D). Determinants
+ * are known of all libraries, of cuDSS only where A is symmetric or Hermitian.
+ * Errors: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_UNSUPPORTED (there are no factors, or the library does not tell; the
+ * inertia is then set all the same if it is known), the status of spmv_solver_update_values if that has failed. A matrix
+ * that is exactly singular has no factors: spmv_solver_create returns SPMV_ERROR_SINGULAR.
+ * Determinism: the same bits every time. */
+SPMV_API spmv_status spmv_solver_determinant(const spmv_solver *solver, spmv_determinant *determinant, size_t size);
+
 /* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values; on
  * cuda the first call makes another plan, one that takes values, and releases the old one after it.
  * The preconditioner is made again; "auto" chooses again, unless a solve has found which one is

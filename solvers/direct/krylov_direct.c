@@ -25,7 +25,9 @@ static spmv_status run(struct krylov *s)
     spmv_status st = SPMV_OK;
     struct krylov_loop *const g = (struct krylov_loop *)s;
     struct krylov_column *const c = s->column;
-    void *const e = krylov_loop_vector(g, 0);
+    void *const own = krylov_loop_vector(g, 0);
+    const bool ahead = s->ahead != NULL && s->from_zero && s->scale == 0;
+    const void *const e = ahead ? s->ahead : own;
     TRY(krylov_start(s));
     TRY(krylov_norms(s, s->r, &c->start_residual));
     c->residual = c->start_residual;
@@ -37,7 +39,8 @@ static spmv_status run(struct krylov *s)
         c->stop = c->residual <= c->enough ? COLUMN_DONE : COLUMN_LIMIT;
         return SPMV_OK;
     }
-    TRY(direct_solve(g->s.direct, s->type, s->r, e));
+    if (!ahead)
+        TRY(direct_solve(g->s.direct, s->type, s->r, own));
     TRY(krylov_set_cell(s, 1));
     TRY(spmv_map_axpby(s->ctx, s->part, s->cells, e, NULL, s->x, s->count));
     TRY(krylov_residual(s, s->r));
