@@ -74,6 +74,7 @@ struct spmv_solver {
     const struct krylov_solver *used;
     const spmv_preconditioner *used_precond;
     char why_used[SOLVER_SENTENCE];
+    int room;                       /* right-hand sides that the five arrays are for */
     spmv_cg_result *results;        /* one per right-hand side */
     struct backward_error *errors;  /* the same; row -1: not computed */
     double *forward_errors;         /* the same: estimates of the relative error of x; -1: not computed */
@@ -271,6 +272,9 @@ spmv_status solver_run_or_race(struct chain *c, const struct krylov_solver *solv
 
 /* Runs the solvers that follow one that ended with st. */
 spmv_status solver_follow(struct chain *c, spmv_status st);
+
+/* Makes room for the results of so many right-hand sides, and sets the option vectors. */
+spmv_status solver_set_vectors(spmv_solver *s, int vectors);
 
 /* Solves for all right-hand sides; the context is held. Sets the results and what was used. */
 spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x);

@@ -406,10 +406,10 @@ static void close_columns(struct columns *c)
 }
 
 /* Whether the first run of a solve takes its solution from those that direct finds for several right-hand sides at
- * once: it begins at 0, with b itself. */
+ * once. They are for b itself. */
 static bool takes_ahead(const spmv_solver *s)
 {
-    return s->solver == &krylov_direct && s->direct != NULL && s->options.zero_start != 0 && s->null_space == NULL;
+    return s->solver == &krylov_direct && s->direct != NULL && s->null_space == NULL;
 }
 
 static spmv_status open_columns(struct columns *c, bool direct)

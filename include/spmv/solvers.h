@@ -545,7 +545,7 @@ typedef struct spmv_solver_result {
  * Under "auto", a first solve may find the better preconditioner, with which later ones begin: they
  * have other bits than the first, and the same bits as each other. With the preconditioner "none"
  * the bits are those of spmv_cg with a plan for the same matrix and the same options. Several right-hand sides that
- * are solved one after the other have the bits of solves alone. */
+ * are solved one after the other have the bits of solves alone; direct solves up to 32 at once, with other bits. */
 SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
                                        size_t size);
 
@@ -572,6 +572,22 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
  * Determinism: as for spmv_solver_solve. */
 SPMV_API spmv_status spmv_solver_solve_operation(spmv_solver *solver, spmv_operation operation, const void *b, void *x,
                                                  spmv_solver_result *result, size_t size);
+
+/* Solves op(A) X = B for `vectors` right-hand sides in place of the option vectors, with the preconditioner or the factors
+ * that the solver has. Everything that spmv_solver_solve_operation says holds, with this number. direct applies its factors
+ * to up to 32 right-hand sides at once, which takes up to five times less time than one by one (UMFPACK: no less);
+ * the bits then depend on their number. cg solves together as many as the option vectors says. All others
+ * solve one right-hand side after the other.
+ *
+ *   vectors  at least 1; 1 with a complex type and of a solver that was made for a plan
+ *   b, x     rows times vectors elements, by rows: right-hand side v of row i is element i * vectors + v
+ *   result   NULL, or `vectors` structs
+ *
+ * Errors: those of spmv_solver_solve_operation; SPMV_ERROR_ARGUMENT (vectors below 1), SPMV_ERROR_UNSUPPORTED (more than
+ * 1 with a complex type or of a solver for a plan), SPMV_ERROR_MEMORY.
+ * Determinism: the same bits every time and for any number of threads, for the same number of right-hand sides. */
+SPMV_API spmv_status spmv_solver_solve_many(spmv_solver *solver, spmv_operation operation, int vectors, const void *b,
+                                            void *x, spmv_solver_result *result, size_t size);
 
 /* The determinant and the inertia of A, from the factors of the solver direct. */
 typedef struct spmv_determinant {
