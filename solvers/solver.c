@@ -746,6 +746,7 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
 static void drop_dense(spmv_solver *s)
 {
     s->direct_takes = 0;
+    s->direct_lacks[0] = '\0';
     if ((!s->free || (s->settled && s->won == &krylov_direct)) && s->failed == SPMV_OK)
         return;
     direct_destroy(s->direct);

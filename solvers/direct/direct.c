@@ -192,7 +192,7 @@ static const struct library {
      {"direct", "spmv_direct_umfpack.so", "spmv_direct_module",
       MODULE_NEEDS("direct", "UMFPACK of SuiteSparse", "UMFPACK", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI},
      FOR_ALL,
-     "the factors take many operations for each nonzero"},
+     "the factors take many operations for each nonzero, or those of KLU too much memory"},
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
@@ -338,10 +338,27 @@ static bool is_heavy(const struct direct *d)
     return f->expected == 0 || f->operations > DENSE_PARTS * (double)f->expected;
 }
 
+/* Whether this library is for light factors, and the next one, for all, is there. The message of the context stays. */
+static bool next_is_there(const struct direct *d)
+{
+    char sentence[DIRECT_WHY];
+    if (d->name != NULL || d->library == NULL || d->library->takes != FOR_LIGHT)
+        return false;
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(d->ctx));
+    const bool is = solver_module_open(d->ctx, &d->library[1].module) != NULL;
+    snprintf(d->ctx->error, sizeof d->ctx->error, "%s", sentence);
+    return is;
+}
+
+/* After a failure: whether the next one may do with less memory: an entry of its factors has no index. */
+static bool next_fits(const struct direct *d, spmv_status st)
+{
+    return st == SPMV_ERROR_MEMORY && next_is_there(d);
+}
+
 /* Opens the module of the library and analyses the pattern. SPMV_ERROR_UNSUPPORTED: another library may take A. */
 static spmv_status open_library(struct direct *d, const struct library *l)
 {
-    const struct library *const next = l + 1 < libraries + LIBRARIES ? l + 1 : NULL;
     close_module(d);
     d->library = l;
     d->module = solver_module_open(d->ctx, &l->module);
@@ -349,10 +366,7 @@ static spmv_status open_library(struct direct *d, const struct library *l)
         return SPMV_ERROR_UNSUPPORTED;
     d->why = d->name == NULL ? l->why : NULL;
     const spmv_status st = analyse(d, &d->facts);
-    const bool passes = l->takes == FOR_LIGHT && next != NULL && d->name == NULL && is_heavy(d);
-    return (st == SPMV_OK || st == SPMV_ERROR_MEMORY) && passes && solver_module_open(d->ctx, &next->module) != NULL
-               ? SPMV_ERROR_UNSUPPORTED
-               : st;
+    return next_fits(d, st) || (st == SPMV_OK && next_is_there(d) && is_heavy(d)) ? SPMV_ERROR_UNSUPPORTED : st;
 }
 
 /* The first library from this one on that is there and takes A. */
@@ -448,7 +462,8 @@ spmv_status direct_factor(struct direct *d)
 {
     d->factored = false;
     spmv_status st = d->n > 0 ? make_factors(d) : SPMV_OK;
-    while ((st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_UNSUPPORTED) && d->name == NULL && d->library != NULL) {
+    while ((st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_UNSUPPORTED || next_fits(d, st)) && d->name == NULL &&
+           d->library != NULL) {
         d->indefinite = true;
         st = open_from(d, d->library + 1);
         if (st == SPMV_OK)

@@ -52,8 +52,7 @@ static spmv_status failed(const struct umfpack *u, SuiteSparse_long status, cons
     switch (status) {
     case UMFPACK_ERROR_out_of_memory:
         if (u->most > 0)
-            snprintf(why, DIRECT_WHY, "out of memory in %s, which takes at most %.4g MB by UMFPACK's analysis", what,
-                     u->most * 1e-6);
+            snprintf(why, DIRECT_WHY, "out of memory in %s (at most %.4g MB expected)", what, u->most * 1e-6);
         else
             snprintf(why, DIRECT_WHY, "out of memory in %s", what);
         return SPMV_ERROR_MEMORY;

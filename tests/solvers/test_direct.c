@@ -1004,6 +1004,37 @@ static void choice(void **state)
     takes(ctx, windy_cube(14), "UMFPACK");
 }
 
+/* Light factors that do not fit the memory by KLU, which stores an index with each entry, are those of UMFPACK; if
+ * neither fits, the message says what is needed. */
+static void fallback_on_memory(void **state)
+{
+    spmv_context *ctx = *state;
+    struct direct *d = NULL;
+    struct rows r = windy_cube(5);
+    struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    assert_ok(ctx, direct_create(ctx, &v.csr, "direct:klu", &d));
+    const int64_t entries = strtoll(strstr(direct_describe(d), "ordering AMD, ") + strlen("ordering AMD, "), NULL, 10);
+    direct_destroy(d);
+    machine = 12 * entries; /* KLU: 16 bytes an entry; UMFPACK: 8 */
+    takes(ctx, windy_cube(5), "UMFPACK");
+    machine = 2 * entries;
+    assert_fails(ctx, direct_create(ctx, &v.csr, NULL, &d), SPMV_ERROR_MEMORY, "direct: the factors");
+    machine = INT64_MAX;
+    release_view(&v);
+    release(&r);
+    /* in the factorisation, of a matrix whose factors the analysis does not tell */
+    int64_t limit = 0;
+    r = random_rows(3000, 1, true, true, 8);
+    v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    spmv_memory_limit((int64_t)1 << 40);
+    spmv_memory_limit(((int64_t)1 << 40) - memory_limit_left(&limit) + 3000000);
+    assert_fails(ctx, direct_create(ctx, &v.csr, "direct:umfpack", &d), SPMV_ERROR_MEMORY, "MB expected) by UMFPACK");
+    assert_non_null(strstr(spmv_last_error(ctx), " bytes more are needed; the limit of "));
+    spmv_memory_limit(0);
+    release_view(&v);
+    release(&r);
+}
+
 /* New values: definite, indefinite, definite, general; the bits are those of a new solver. */
 static void new_values(void **state)
 {
@@ -1127,7 +1158,8 @@ int main(int argc, char **argv)
                                        with_context(several),     with_context(several_of_a_solver),
                                        with_context(determinant), with_context(inertia)};
     const struct CMUnitTest always[] = {with_context(determinant_by_hand)};
-    const struct CMUnitTest all[] = {with_context(choice), with_context(new_values), with_context(missing_module)};
+    const struct CMUnitTest all[] = {with_context(choice), with_context(fallback_on_memory), with_context(new_values),
+                                     with_context(missing_module)};
     int failed = cmocka_run_group_tests(always, NULL, NULL), there = 0, count = 0;
     for (int i = 0; direct_named(i) != NULL; i++) {
         library = direct_named(i);
