@@ -340,10 +340,13 @@ typedef struct spmv_solver_options {
  *     Several right-hand sides that are solved together race together: the largest residual and the
  *     largest tolerance count.
  *   - For one right-hand side: where what is left is predicted to take twice as long as factors by a library
- *     that is there, direct goes on.
+ *     that is there, direct goes on. It does so too before minres, where a sample predicts that, and after cocg or
+ *     bicgstab have done the work of an analysis.
  *   - If the solver stagnates, breaks down or, after 2000 iterations, is predicted to need more than
  *     4000 others (on cuda 40,000), gmres goes on with "ilut", then direct (one right-hand side), then "ilut" of more fill-in. If
- *     neither can be made or helps, a solver that had not ended gets the rest of the iterations.
+ *     neither can be made or helps, a solver that had not ended gets the rest of the iterations. Where the factors of
+ *     direct do not fit the memory, it ends with SPMV_ERROR_ITERATIONS once 20,000 more are predicted, and the
+ *     message has the bytes that they need.
  *   - Nothing follows if the residual is at the rounding errors of b - A x (the message says so).
  * The result names what was used last, and why. Several right-hand sides are treated like one: cg
  * solves them together, and the other solvers each one that cg has not solved. */
