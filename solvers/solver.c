@@ -430,17 +430,35 @@ static spmv_status check_accuracy(const spmv_solver *s)
                               s->options.accuracy, spmv_type_name(type), most);
 }
 
+spmv_status solver_set_vectors(spmv_solver *s, int vectors)
+{
+    enum { ARRAYS = 5 };
+    spmv_status st = SPMV_OK;
+    void **const arrays[ARRAYS] = {(void **)&s->results, (void **)&s->errors, (void **)&s->forward_errors,
+                                   (void **)&s->null_parts, (void **)&s->told};
+    const size_t size[ARRAYS] = {sizeof *s->results, sizeof *s->errors, sizeof *s->forward_errors,
+                                 sizeof *s->null_parts, sizeof *s->told};
+    void *made[ARRAYS] = {NULL};
+    for (int i = 0; i < ARRAYS && vectors > s->room; i++)
+        TRY(host_alloc(s->ctx, vectors * (int64_t)size[i], "results of a solver", &made[i]));
+    for (int i = 0; i < ARRAYS && vectors > s->room; i++) {
+        host_free(*arrays[i]);
+        *arrays[i] = made[i];
+        made[i] = NULL;
+    }
+    s->room = vectors > s->room ? vectors : s->room;
+    s->options.vectors = vectors;
+done:
+    for (int i = 0; i < ARRAYS; i++)
+        host_free(made[i]);
+    return st;
+}
+
 /* Of each right-hand side; and the space for recycling. */
 static spmv_status make_results(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
-    const int64_t count = s->options.vectors;
-    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
-    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
-    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->forward_errors, "results of a solver",
-                   (void **)&s->forward_errors));
-    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
-    TRY(host_alloc(s->ctx, count * (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
+    TRY(solver_set_vectors(s, s->options.vectors));
     if (s->options.recycle > 0)
         TRY(recycle_create(s->ctx, s->plan->type, s->a.rows, s->options.recycle, &s->space));
 done:
@@ -631,11 +649,7 @@ static spmv_status prepare_for_rank(spmv_solver *s, const spmv_solver_options *o
     TRY(take_options(s, &o));
     TRY(check_accuracy(s));
     take_null_space(s);
-    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
-    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
-    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->forward_errors, "results of a solver", (void **)&s->forward_errors));
-    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->null_parts, "results of a solver", (void **)&s->null_parts));
-    TRY(host_alloc(s->ctx, (int64_t)sizeof *s->told, "results of a solver", (void **)&s->told));
+    TRY(solver_set_vectors(s, 1));
 done:
     return st;
 }
@@ -732,6 +746,7 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
 static void drop_dense(spmv_solver *s)
 {
     s->direct_takes = 0;
+    s->direct_lacks[0] = '\0';
     if ((!s->free || (s->settled && s->won == &krylov_direct)) && s->failed == SPMV_OK)
         return;
     direct_destroy(s->direct);
@@ -916,29 +931,48 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
     }
 }
 
-/* The results of a solve that did not begin. */
-static spmv_status give_failures(const spmv_solver *s, spmv_status st, spmv_solver_result *result, size_t size)
+/* The results of a solve that did not begin, for so many right-hand sides. */
+static spmv_status give_failures(int vectors, spmv_status st, spmv_solver_result *result, size_t size)
 {
     spmv_solver_result full = unsolved;
     full.status = st;
-    for (int v = 0; v < s->options.vectors; v++)
+    for (int v = 0; v < vectors; v++)
         give_result(result, size, v, &full);
     return st;
 }
 
-/* spmv_solver_solve_operation on a context that this thread holds. */
-static spmv_status solve(spmv_solver *s, const char *call, spmv_operation operation, const void *b, void *x,
-                         spmv_solver_result *result, size_t size)
+/* Whether the solver may solve for so many right-hand sides. */
+static spmv_status check_vectors(const spmv_solver *s, const char *call, int vectors)
+{
+    if (vectors < 1)
+        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: vectors is %d: it must be at least 1", call, vectors);
+    if (vectors != 1 && type_is_complex(s->plan->type))
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: several right-hand sides are not supported with complex types", call);
+    if (vectors != 1 && s->no_entries)
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED, "%s: a solver of a plan solves for one right-hand side",
+                            call);
+    return SPMV_OK;
+}
+
+/* spmv_solver_solve_many on a context that this thread holds. */
+static spmv_status solve(spmv_solver *s, const char *call, spmv_operation operation, int vectors, const void *b,
+                         void *x, spmv_solver_result *result, size_t size)
 {
     const spmv_solver *by = s;
+    const int before = s->options.vectors;
     spmv_status st = object_free_of_calls(s->ctx, &s->use, call, "solver");
     if (st == SPMV_OK && operation != SPMV_OPERATION_N && operation != SPMV_OPERATION_T &&
         operation != SPMV_OPERATION_H)
         st = context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: no such operation (%d)", call, (int)operation);
     if (st == SPMV_OK && s->precond == NULL)
         st = context_fail(s->ctx, s->failed, "%s", s->sentence);
+    if (st == SPMV_OK)
+        st = check_vectors(s, call, vectors);
+    if (st == SPMV_OK)
+        st = solver_set_vectors(s, vectors);
     if (st != SPMV_OK)
-        return give_failures(s, st, result, size);
+        return give_failures(vectors, st, result, size);
     const double begin = monotonic_seconds();
     spmv_plan *const plans[] = {s->plan, s->inner};
     const spmv_preconditioner *const precond = s->precond;
@@ -948,9 +982,10 @@ static spmv_status solve(spmv_solver *s, const char *call, spmv_operation operat
     precond_begin_use(precond);
     st = solver_solve_operation(s, operation, b, x, &by);
     if (by == NULL) /* the solve did not begin */
-        give_failures(s, st, result, size);
+        give_failures(vectors, st, result, size);
     else
         give_results(by, monotonic_seconds() - begin, result, size);
+    s->options.vectors = before;
     precond_end_use(precond);
     plan_end_use(plans[1]);
     plan_end_use(plans[0]);
@@ -959,8 +994,9 @@ static spmv_status solve(spmv_solver *s, const char *call, spmv_operation operat
     return st;
 }
 
-static spmv_status hold_and_solve(spmv_solver *s, const char *call, spmv_operation operation, const void *b, void *x,
-                                  spmv_solver_result *result, size_t size)
+/* vectors: NULL: the option. */
+static spmv_status hold_and_solve(spmv_solver *s, const char *call, spmv_operation operation, const int *vectors,
+                                  const void *b, void *x, spmv_solver_result *result, size_t size)
 {
     bool outer = false;
     if (s == NULL) {
@@ -969,19 +1005,26 @@ static spmv_status hold_and_solve(spmv_solver *s, const char *call, spmv_operati
     }
     spmv_context *const ctx = s->ctx;
     const spmv_status st = context_hold(ctx, &outer);
-    return st != SPMV_OK ? give_failures(s, st, result, size)
-                         : context_release(ctx, outer, solve(s, call, operation, b, x, result, size));
+    const int count = vectors != NULL ? *vectors : s->options.vectors;
+    return st != SPMV_OK ? give_failures(count, st, result, size)
+                         : context_release(ctx, outer, solve(s, call, operation, count, b, x, result, size));
 }
 
 spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
 {
-    return hold_and_solve(s, "spmv_solver_solve", SPMV_OPERATION_N, b, x, result, size);
+    return hold_and_solve(s, "spmv_solver_solve", SPMV_OPERATION_N, NULL, b, x, result, size);
 }
 
 spmv_status spmv_solver_solve_operation(spmv_solver *s, spmv_operation operation, const void *b, void *x,
                                         spmv_solver_result *result, size_t size)
 {
-    return hold_and_solve(s, "spmv_solver_solve_operation", operation, b, x, result, size);
+    return hold_and_solve(s, "spmv_solver_solve_operation", operation, NULL, b, x, result, size);
+}
+
+spmv_status spmv_solver_solve_many(spmv_solver *s, spmv_operation operation, int vectors, const void *b, void *x,
+                                   spmv_solver_result *result, size_t size)
+{
+    return hold_and_solve(s, "spmv_solver_solve_many", operation, &vectors, b, x, result, size);
 }
 
 spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, size_t size)
@@ -1016,6 +1059,34 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
                   recycle_bytes(s->space);
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
+}
+
+spmv_status spmv_solver_determinant(const spmv_solver *s, spmv_determinant *determinant, size_t size)
+{
+    spmv_determinant full = {.size = sizeof full, .positive = -1, .negative = -1, .zero = -1};
+    spmv_status st = result_begin(s != NULL ? s->ctx : NULL, "spmv_solver_determinant", determinant, size);
+    if (st != SPMV_OK)
+        return st;
+    struct direct_determinant det = {.positive = -1, .negative = -1, .zero = -1};
+    if (s->precond == NULL)
+        st = context_fail(s->ctx, s->failed, "%s", s->sentence);
+    else if (s->direct == NULL)
+        st = context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                          "spmv_solver_determinant: the solver %s has no factors of A: take direct", s->solver->name);
+    else
+        st = direct_determinant(s->direct, &det);
+    if (s->negates && (s->a.rows % 2 != 0)) { /* the factors are those of -A */
+        det.phase[0] = -det.phase[0];
+        det.phase[1] = -det.phase[1];
+    }
+    full.log_abs = det.log;
+    full.phase[0] = det.phase[0] + 0; /* no -0 */
+    full.phase[1] = det.phase[1] + 0;
+    full.positive = s->negates ? det.negative : det.positive;
+    full.negative = s->negates ? det.positive : det.negative;
+    full.zero = det.zero;
+    result_write(determinant, size, &full, sizeof full);
+    return st;
 }
 
 /* The result of a solve that could not begin, for each right-hand side. */

@@ -214,6 +214,9 @@ static spmv_status solve_adjoint(spmv_solver *s, const void *b, void *x, const s
     if (st != SPMV_OK)
         return st;
     spmv_solver *const second = s->adjoint->solver;
+    st = solver_set_vectors(second, s->options.vectors);
+    if (st != SPMV_OK)
+        return st;
     second->options.on_iteration = s->options.on_iteration;
     second->options.on_iterate = s->options.on_iterate;
     second->options.user = s->options.user;

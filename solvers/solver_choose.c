@@ -512,6 +512,22 @@ static bool is_at_precision(const struct chain *c, spmv_status *st)
     return at || done;
 }
 
+/* The rest of the iterations. Where factors of A would solve the system and do not fit the memory, a solve that is
+ * predicted to need many more ends: the message says what they need. */
+static spmv_status run_rest(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond)
+{
+    enum { TIMES = 10 };
+    spmv_solver *const s = c->s;
+    if (s->direct_lacks[0] == '\0')
+        return solver_run(c, solver, precond, iterations_left(c));
+    struct judge judge = judge_of(s->options.on_iteration, s->options.user, c->result, c->result->iterations,
+                                  SOLVER_SHARE, TIMES * SOLVER_SHARE);
+    c->judge = &judge;
+    const spmv_status st = solver_run(c, solver, precond, iterations_left(c));
+    c->judge = NULL;
+    return st == SPMV_CANCELLED && judge.stopped ? solver_fail_limit(c) : st;
+}
+
 /* After a solver ended with st: gmres with one ilut after the other. If none solves the system, a
  * solver that was still running gets the rest of the iterations. The message of a failure says why
  * a resort could not be made. */
@@ -570,7 +586,7 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
                      "%s with %s goes on, since gmres with ilut did not help: it stopped with a relative residual of "
                      "%.2g",
                      solver->name, precond_name(precond), relative_residual(c));
-        st = solver_run(c, solver, precond, iterations_left(c));
+        st = run_rest(c, solver, precond);
         snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     }
     if (solver_may_follow(s, st) && ended == SPMV_ERROR_INCONSISTENT && !(c->result->true_residual < 0.5 * residual)) {
@@ -578,6 +594,8 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
         s->used_precond = precond;
         return context_fail(s->ctx, ended, "%s", ended_with);
     }
+    if (s->direct_lacks[0] != '\0')
+        memcpy(refused, s->direct_lacks, sizeof s->direct_lacks);
     return st == SPMV_OK ? st : context_fail(s->ctx, st, "%s%s", sentence, refused);
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <spmv/primitives.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "solvers/precond/precond_costs.h"
 #include "solvers/solver_internal.h"
@@ -33,11 +34,21 @@ static double analysis_of(const spmv_solver *s)
     return ROW * (double)s->a.rows + ENTRY * (double)s->a.nnz;
 }
 
+/* Keeps the message of a direct that does not fit the memory, for a solve that fails. */
+static spmv_status note_memory(spmv_solver *s, spmv_status st)
+{
+    if (st == SPMV_ERROR_MEMORY)
+        snprintf(s->direct_lacks, sizeof s->direct_lacks, "; %s%.240s",
+                 strncmp(spmv_last_error(s->ctx), "direct", strlen("direct")) == 0 ? "" : "direct: ",
+                 spmv_last_error(s->ctx));
+    return st;
+}
+
 /* Analyses A, by a library that takes less than these nanoseconds for that. False: no module, or the factors do not fit
  * the memory. */
 static bool analyse(spmv_solver *s, double most)
 {
-    if (s->direct == NULL && direct_analyse(s->ctx, solver_matrix(s), most, &s->direct) != SPMV_OK)
+    if (s->direct == NULL && note_memory(s, direct_analyse(s->ctx, solver_matrix(s), most, &s->direct)) != SPMV_OK)
         s->direct_takes = INFINITY;
     return s->direct != NULL;
 }
@@ -92,7 +103,7 @@ static spmv_status prepare(const struct chain *c, void **kept)
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
     if (!may_be_direct(s) || !analyse(s, INFINITY))
         TRY(SPMV_ERROR_UNSUPPORTED);
-    TRY(direct_factor(s->direct));
+    TRY(note_memory(s, direct_factor(s->direct)));
     if (s->none == NULL)
         TRY(solver_make_precond(s, &krylov_minres, "none", &s->none));
     TRY(context_lend(s->ctx, info.rows * (int64_t)spmv_type_size(info.type), kept));

@@ -56,6 +56,7 @@ struct spmv_solver {
     struct direct *direct;
     double
         direct_takes; /* under "auto": nanoseconds of factors, by their analysis; 0: not known, INFINITY: there are none */
+    char direct_lacks[256]; /* why the present values have no factors: the memory that they need; "": not known */
     spmv_preconditioner *precond; /* NULL: could not be made */
     /* of a race (solver_race.c): the other preconditioner; whether it has ended; the solver that had been
      * chosen, the one that won and the name of its preconditioner, which are then solver and precond */
@@ -74,6 +75,7 @@ struct spmv_solver {
     const struct krylov_solver *used;
     const spmv_preconditioner *used_precond;
     char why_used[SOLVER_SENTENCE];
+    int room;                       /* right-hand sides that the five arrays are for */
     spmv_cg_result *results;        /* one per right-hand side */
     struct backward_error *errors;  /* the same; row -1: not computed */
     double *forward_errors;         /* the same: estimates of the relative error of x; -1: not computed */
@@ -195,6 +197,7 @@ struct chain {
     struct krylov_recurrence *recurrence; /* of the solver that runs; NULL: nothing is kept */
     bool corrects;                        /* x is a correction, which on_iterate is not shown */
     bool silent;                          /* nor is on_iteration told */
+    const void *ahead;                    /* direct: the solution for b, if it is known already (krylov.h) */
 };
 
 /* Whether the solver direct, of which "auto" may make use, takes much less than so many nanoseconds (solver_direct.c). */
@@ -271,6 +274,9 @@ spmv_status solver_run_or_race(struct chain *c, const struct krylov_solver *solv
 
 /* Runs the solvers that follow one that ended with st. */
 spmv_status solver_follow(struct chain *c, spmv_status st);
+
+/* Makes room for the results of so many right-hand sides, and sets the option vectors. */
+spmv_status solver_set_vectors(spmv_solver *s, int vectors);
 
 /* Solves for all right-hand sides; the context is held. Sets the results and what was used. */
 spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x);

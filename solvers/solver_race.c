@@ -332,6 +332,13 @@ static void write_verdict(spmv_solver *s, const struct runner *winner, const str
     snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
 }
 
+/* Whether nothing but factors of A could take less: of cocg and bicgstab, which "auto" gives one preconditioner. */
+static bool has_no_rival(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
+{
+    return (solver == &krylov_cocg || solver == &krylov_bicgstab) && rival_of(s, solver, precond) == NULL &&
+           isfinite(solver_worth_direct(s));
+}
+
 /* The verdict: the solver keeps the winner, and the reason. The other one is destroyed. */
 static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
@@ -351,7 +358,8 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
 
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
-    return !s->settled && precond != NULL && precond == s->precond && rival_of(s, solver, precond) != NULL &&
+    return !s->settled && precond != NULL && precond == s->precond &&
+           (rival_of(s, solver, precond) != NULL || has_no_rival(s, solver, precond)) &&
            solver_may_follow(s, SPMV_ERROR_ITERATIONS);
 }
 
@@ -539,11 +547,14 @@ static void correct_by_residuals(struct precond_estimate *list, int count, const
 
 /* ------------------------------------------------------------- direct */
 
-/* Nanoseconds of the work of one step without a preconditioner, in which work is counted; on a GPU of a microsecond. */
+/* Nanoseconds of the work of one step without a preconditioner, in which work is counted; on a GPU of a microsecond. A
+ * complex number has two parts, and factors, which are those of a real matrix, four entries for each of A. */
 static double step_time(const struct chain *c, const struct runner *first)
 {
     const spmv_csr sizes = solver_sizes(c->s);
-    return precond_nanoseconds(context_on_device(c->s->ctx), solver_purpose(first->solver), sizes.rows, sizes.nnz, 1);
+    const int parts = type_parts(c->plan->type);
+    return (first->cost.setup > 0 ? parts * parts : parts) *
+           precond_nanoseconds(context_on_device(c->s->ctx), solver_purpose(first->solver), sizes.rows, sizes.nnz, 1);
 }
 
 /* What the rival is expected to take in all. */
@@ -853,6 +864,45 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     return st;
 }
 
+/* ------------------------------------------------------------- against direct alone */
+
+static bool asks_direct(struct judge *judge)
+{
+    struct attempt *const a = judge->race;
+    struct runner *const first = a->first;
+    first->left = judge->left * first->cost.step;
+    first->spent = (double)judge->least * first->cost.step;
+    a->direct = takes_direct(a->c, first, fmin(first->left, NO_PROGRESS * first->spent));
+    if (a->direct)
+        return true;
+    judge->least *= 2;
+    judge->most = worth_direct(a->c, first) / first->cost.step;
+    if (judge->least >= SOLVER_SHARE || !isfinite(judge->most)) {
+        solver_judge_share(a->c->s, judge);
+        judge->allows = NULL;
+    }
+    return false;
+}
+
+/* The solver is asked to stop where it has done the work of an analysis of A and has more to do than factors take. */
+static spmv_status race_with_direct(struct chain *c, struct runner *first)
+{
+    bool stopped = false;
+    const double worth = worth_direct(c, first);
+    struct runner none = {0};
+    struct attempt attempt = {.c = c, .first = first};
+    struct judge judge = judge_for(c, first, worth, worth);
+    judge.allows = asks_direct;
+    judge.race = &attempt;
+    spmv_status st = take_turn(c, first, &judge, &stopped);
+    if (!stopped)
+        return st;
+    if (!attempt.direct)
+        return solver_fail_limit(c);
+    st = go_direct(c, first, &none);
+    return st != SPMV_ERROR_LIMIT ? st : solver_run_share(c, first->solver, *first->precond);
+}
+
 /* ------------------------------------------------------------- by a sample */
 
 /* Conjugate gradients on the host that begin with jacobi or none. What does not end soon is tried on a sample of
@@ -947,6 +997,9 @@ static void take_factor_as_rival(const struct chain *c, const struct runner *fir
         rival->cost = (struct precond_cost){sampled->setup, sampled->step, fmax(sampled->steps, rival->cost.steps)};
 }
 
+/* minres takes more iterations than on the sample: up to three times as many on Helmholtz equations. */
+static const double HIDDEN = 2;
+
 /* What is best with a sample begins: jacobi, ic0 or fsai. Without a sample it is ic0, on a GPU fsai: minres mostly takes
  * hundreds of steps, of which these save half or more, and loses in each turn what it has learned. */
 static spmv_status race_of_indefinite(struct chain *c, struct runner *first, struct runner *rival)
@@ -968,6 +1021,13 @@ static spmv_status race_of_indefinite(struct chain *c, struct runner *first, str
         return st;
     const struct precond_cost *const of_factor = sampled ? &list[FACTOR].cost : NULL;
     const struct precond_estimate *const best = sampled ? best_of(list, FACTOR) : NULL;
+    const double of_first = precond_cost_of_all(&list[0].cost),
+                 of_best = best != NULL ? fmin(of_first, precond_cost_of_all(&best->cost)) : of_first;
+    if (sampled && takes_direct(c, first, HIDDEN * of_best)) {
+        st = go_direct(c, first, rival);
+        if (st != SPMV_ERROR_LIMIT)
+            return st;
+    }
     bool goes_on = sampled && (best == NULL || precond_cost_of_all(&list[0].cost) <= precond_cost_of_all(&best->cost));
     if (!goes_on) {
         if (best != NULL)
@@ -993,6 +1053,8 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
 {
     spmv_solver *const s = c->s;
     struct runner first = runner_of(c, solver, precond_name(s->precond), &s->precond);
+    if (rival_of(s, solver, s->precond) == NULL)
+        return race_with_direct(c, &first);
     struct runner rival = runner_of(c, solver, rival_of(s, solver, s->precond), &s->rival);
     const bool by_sample =
         solver == &krylov_cg && first.cost.setup == 0 && !iterations_are_known(s, &first) && solver_may_sample(s);

@@ -89,6 +89,7 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
                            .inner = s->inner,
                            .restart = s->used == &krylov_gmres ? o->restart : 0,
                            .direct = s->direct,
+                           .ahead = c->ahead,
                            .result = results};
     spmv_status st = spmv_plan_describe(plan, &asked.info, sizeof asked.info);
     if (c->judge != NULL)
@@ -123,6 +124,7 @@ spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, cons
     memcpy(before, c->result, (size_t)bytes);
     begin_results(c, precond);
     const spmv_status st = run_used(s, c->plan, c, most, iterations_before, c->result);
+    c->ahead = NULL;
     for (int v = 0; v < c->columns; v++) {
         c->result[v].iterations += before[v].iterations;
         c->result[v].restarts += before[v].restarts;
@@ -335,8 +337,9 @@ done:
 }
 
 /* One right-hand side, with the solvers that follow. begun: cg has ended with the status of the
- * result. */
-static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool begun, spmv_cg_result *result)
+ * result. ahead: as in struct chain. */
+static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool begun, const void *ahead,
+                                spmv_cg_result *result)
 {
     struct chain c = {.s = s,
                       .b = b,
@@ -347,7 +350,8 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
                       .from_zero = s->options.zero_start != 0,
                       .most = solver_most_iterations(s),
                       .columns = 1,
-                      .result = result};
+                      .result = result,
+                      .ahead = ahead};
     spmv_status st = solver_single_plan(s, &c.plan);
     if (begun)
         c.zero_start = false;
@@ -380,6 +384,9 @@ static bool may_go_on(const spmv_solver *s, spmv_status st)
  * copied at once, which share a cache line: one at a time would read the whole array for each. */
 enum { COLUMNS_AT_ONCE = 8 };
 
+/* By direct, so many are solved at once, for which the factors are read once. */
+enum { COLUMNS_OF_DIRECT = 32 };
+
 struct columns {
     spmv_context *ctx;
     spmv_type type;
@@ -388,24 +395,36 @@ struct columns {
     int64_t stride;      /* elements from one column to the next in the copy */
     void *index;         /* on a device: k times the number of the row */
     char *copy, *copy_x; /* `most` columns each */
+    char *ahead;         /* the same: solutions by direct; NULL: none */
 };
 
 static void close_columns(struct columns *c)
 {
     context_take_back(c->ctx, c->index);
     context_take_back(c->ctx, c->copy);
+    context_take_back(c->ctx, c->ahead);
 }
 
-static spmv_status open_columns(struct columns *c)
+/* Whether the first run of a solve takes its solution from those that direct finds for several right-hand sides at
+ * once. They are for b itself. */
+static bool takes_ahead(const spmv_solver *s)
+{
+    return s->solver == &krylov_direct && s->direct != NULL && s->null_space == NULL;
+}
+
+static spmv_status open_columns(struct columns *c, bool direct)
 {
     spmv_status st = SPMV_OK;
     const int64_t size = (int64_t)spmv_type_size(c->type);
     const bool device = context_on_device(c->ctx);
-    c->most = device ? 1 : min_i64(c->k, COLUMNS_AT_ONCE);
+    c->most = min_i64(c->k, direct ? COLUMNS_OF_DIRECT : device ? 1 : COLUMNS_AT_ONCE);
     /* whole cache lines, and not a multiple of a page, where columns would share places of the cache */
     c->stride = ceil_divide(c->n, 16) * 16 + 16;
     void *memory = NULL;
-    TRY(context_lend(c->ctx, 2 * c->most * c->stride * size, &memory));
+    if (direct && context_lend(c->ctx, 2 * c->most * c->stride * size, &memory) != SPMV_OK)
+        c->most = 1;
+    if (memory == NULL)
+        TRY(context_lend(c->ctx, 2 * c->most * c->stride * size, &memory));
     c->copy = memory;
     c->copy_x = c->copy + c->most * c->stride * size;
     if (device) {
@@ -434,9 +453,13 @@ static spmv_status copy_columns(const struct columns *c, void *array, int64_t fi
     const size_t size = spmv_type_size(c->type);
     char *const rows = (char *)array + (size_t)first * size;
     const int64_t count = c->n * c->k - first;
-    if (c->index != NULL)
-        return back ? spmv_scatter(c->ctx, c->type, copy, c->index, 64, rows, count, c->n)
-                    : spmv_gather(c->ctx, c->type, rows, count, c->index, 64, copy, c->n);
+    for (int64_t v = 0; v < width && c->index != NULL; v++) {
+        char *const one = copy + (size_t)(v * c->stride) * size, *const from = rows + (size_t)v * size;
+        const spmv_status st = back ? spmv_scatter(c->ctx, c->type, one, c->index, 64, from, count - v, c->n)
+                                    : spmv_gather(c->ctx, c->type, from, count - v, c->index, 64, one, c->n);
+        if (st != SPMV_OK || v == width - 1)
+            return st;
+    }
 #pragma omp parallel for num_threads(host_team(c->ctx, c->n *width)) schedule(static)
     for (int64_t i = 0; i < c->n; i++)
         if (size == 4)
@@ -446,14 +469,27 @@ static spmv_status copy_columns(const struct columns *c, void *array, int64_t fi
     return SPMV_OK;
 }
 
+/* c->ahead = the solutions by direct for the copied columns from `at` on. Where that fails, they are solved for one by
+ * one, which tells why. */
+static bool solve_ahead(const spmv_solver *s, struct columns *c, int64_t at, int64_t width)
+{
+    const int64_t size = (int64_t)spmv_type_size(c->type), begin = at * c->stride * size;
+    if (c->ahead == NULL && context_lend(c->ctx, c->most * c->stride * size, (void **)&c->ahead) != SPMV_OK)
+        c->ahead = NULL;
+    const bool done = c->ahead != NULL && direct_solve_columns(s->direct, c->type, width - at, c->stride,
+                                                               c->copy + begin, c->ahead + begin) == SPMV_OK;
+    c->ctx->error[0] = '\0';
+    return done;
+}
+
 /* The right-hand sides first ... first + width - 1, one after the other. Sets *worst to the first failure, and
  * its message. */
-static spmv_status solve_some(spmv_solver *s, const struct columns *c, int64_t first, int64_t width, const void *b,
-                              void *x, bool begun, spmv_status *worst, char sentence[512])
+static spmv_status solve_some(spmv_solver *s, struct columns *c, int64_t first, int64_t width, const void *b, void *x,
+                              bool begun, spmv_status *worst, char sentence[512])
 {
     spmv_status st = SPMV_OK;
     const size_t column = (size_t)c->stride * spmv_type_size(c->type);
-    bool any = !begun;
+    bool any = !begun, tried = begun || width == 1, ahead = false;
     for (int64_t v = first; v < first + width; v++)
         any = any || may_go_on(s, s->results[v].status);
     if (any) {
@@ -470,7 +506,12 @@ static spmv_status solve_some(spmv_solver *s, const struct columns *c, int64_t f
         }
         if (begun)
             context_fail(c->ctx, result->status, "spmv_solver_solve: %s", spmv_status_text(result->status));
-        const spmv_status of = solve_single(s, c->copy + at, c->copy_x + at, begun, result);
+        if (!tried && takes_ahead(s)) {
+            tried = true;
+            ahead = solve_ahead(s, c, v - first, width);
+        }
+        const spmv_status of =
+            solve_single(s, c->copy + at, c->copy_x + at, begun, ahead ? c->ahead + at : NULL, result);
         if (of != SPMV_OK && *worst == SPMV_OK) {
             *worst = of;
             snprintf(sentence, 512, "right-hand side %lld of %lld: %.460s", (long long)v + 1, (long long)c->k,
@@ -497,7 +538,7 @@ static spmv_status solve_columns(spmv_solver *s, const void *b, void *x, bool be
     TRY(krylov_check(&(const struct krylov){
         .call = "spmv_solver_solve", .ctx = c.ctx, .plan = s->plan, .info = info, .b = b, .x = x}));
     c.type = info.type;
-    TRY(open_columns(&c));
+    TRY(open_columns(&c, !begun && takes_ahead(s)));
     for (int64_t v = 0; v < c.k; v += c.most)
         TRY(solve_some(s, &c, v, min_i64(c.most, c.k - v), b, x, begun, &worst, sentence));
     if (worst != SPMV_OK)
@@ -628,12 +669,12 @@ static spmv_status solve_signed(spmv_solver *s, const void *b, void *x)
     void *negative = NULL;
     const int vectors = s->options.vectors;
     if (!s->negates || b == NULL || b == x)
-        return vectors == 1 ? solve_single(s, b, x, false, s->results) : solve_several(s, b, x);
+        return vectors == 1 ? solve_single(s, b, x, false, NULL, s->results) : solve_several(s, b, x);
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
     const int64_t count = info.rows * vectors;
     TRY(context_lend(s->ctx, count * (int64_t)spmv_type_size(info.type), &negative));
     TRY(spmv_map(s->ctx, SPMV_MAP_NEG, info.type, b, negative, count));
-    st = vectors == 1 ? solve_single(s, negative, x, false, s->results) : solve_several(s, negative, x);
+    st = vectors == 1 ? solve_single(s, negative, x, false, NULL, s->results) : solve_several(s, negative, x);
 done:
     context_take_back(s->ctx, negative);
     return st;

@@ -98,6 +98,47 @@ static bool describe_preconditioner(const struct attempt *a, spmv_preconditioner
            spmv_preconditioner_describe(solver.precond, info, sizeof *info) == SPMV_OK;
 }
 
+/* What the factors of direct tell. False: there are none, or they do not tell. */
+static bool find_determinant(const struct attempt *a, spmv_determinant *determinant)
+{
+    return a->solver != NULL && strcmp(a->result.solver, "direct") == 0 &&
+           spmv_solver_determinant(a->solver, determinant, sizeof *determinant) == SPMV_OK;
+}
+
+static void json_determinant(json_t *to, const struct attempt *a)
+{
+    spmv_determinant d;
+    if (!find_determinant(a, &d))
+        return;
+    json_put(to, "determinant",
+             json_pack("{s:o, s:[o, o]}", "log_abs", json_number(d.log_abs), "phase", json_number(d.phase[0]),
+                       json_number(d.phase[1])));
+    if (d.negative >= 0)
+        json_put(to, "inertia",
+                 json_pack("{s:I, s:I, s:I}", "positive", (json_int_t)d.positive, "negative", (json_int_t)d.negative,
+                           "zero", (json_int_t)d.zero));
+}
+
+static void remark_determinant(const struct job *job, const struct attempt *a)
+{
+    spmv_determinant d;
+    char sign[64] = "";
+    const int level = choice_is_auto(job->o->solver) ? LEVEL_VERBOSE : LEVEL_NORMAL;
+    if (job->in.view.rows == 0 || !find_determinant(a, &d))
+        return;
+    if (job->in.view.val != NULL && (job->in.view.type == SPMV_C128 || job->in.view.type == SPMV_C64))
+        snprintf(sign, sizeof sign, ", phase %.4g%+.4gi", d.phase[0], d.phase[1]);
+    remark(level, "determinant of A: %s, its logarithm %.10g%s",
+           sign[0] != '\0'  ? "complex"
+           : d.phase[0] > 0 ? "positive"
+           : d.phase[0] < 0 ? "negative"
+                            : "0",
+           d.log_abs, sign);
+    if (d.negative >= 0)
+        remark(level, "eigenvalues of A: %lld above 0, %lld below, %lld that are 0 to rounding", (long long)d.positive,
+               (long long)d.negative, (long long)d.zero);
+}
+
 static json_t *json_cg(const struct job *job, const struct attempt *a)
 {
     const spmv_solver_result *r = &a->result;
@@ -118,6 +159,7 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
     json_put(cg, "estimated_error_energy_norm", json_estimate(r));
     json_backward(cg, r);
     json_put(cg, "forward_error", r->forward_error < 0 ? json_null() : json_number(r->forward_error));
+    json_determinant(cg, a);
     json_put(cg, "null_vectors", json_integer((json_int_t)r->null_vectors));
     json_put(cg, "null_part", r->null_part < 0 ? json_null() : json_number(r->null_part));
     if (job->columns == 1 && !place_on_ranks(job->place))
@@ -285,6 +327,7 @@ void job_remark(const struct job *job, const struct attempt *a)
                (long long)r->backward_row + 1);
     if (job->in.view.rows > 0)
         remark_error(job, a);
+    remark_determinant(job, a);
     if (a->error != NULL)
         remark(LEVEL_NORMAL, "largest error against %s: %.3g%s",
                strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a),

@@ -292,8 +292,8 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
         spmv_status st =
             spmv_solver_set_callbacks(s->made, watch_iteration, watch.on_iterate != NULL ? on_iterate : NULL, &watch);
         if (st == SPMV_OK) {
-            st = spmv_solver_solve_operation(s->made, (spmv_operation)operation, address(b), address(x), results,
-                                             sizeof *results);
+            st = spmv_solver_solve_many(s->made, (spmv_operation)operation, vectors, address(b), address(x), results,
+                                        sizeof *results);
             spmv_solver_set_callbacks(s->made, NULL, NULL, NULL);
         }
         PyEval_RestoreThread(state);
@@ -301,6 +301,20 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
     }
     PyMem_Free(results);
     return answer;
+}
+
+/* solver_determinant(solver): (log |det A|, its phase, positive, negative, zero) */
+static PyObject *solver_determinant(PyObject *module, PyObject *arguments)
+{
+    object *s = NULL;
+    call_state state;
+    spmv_determinant d;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&", to_solver, &s) || !context_begin(s->context, true, &state) ||
+        !context_end(s->context, state, spmv_solver_determinant(s->made, &d, sizeof d)))
+        return NULL;
+    return Py_BuildValue("(d(dd)LLL)", d.log_abs, d.phase[0], d.phase[1], (long long)d.positive, (long long)d.negative,
+                         (long long)d.zero);
 }
 
 static PyObject *solver_update(PyObject *module, PyObject *arguments)
@@ -470,6 +484,7 @@ PyMethodDef solve_methods[] = {{"precond_wrap", precond_wrap, METH_VARARGS, NULL
                                {"solver", solver_new, METH_VARARGS, NULL},
                                {"solver_for_plan", solver_for_plan, METH_VARARGS, NULL},
                                {"solver_solve", solver_solve, METH_VARARGS, NULL},
+                               {"solver_determinant", solver_determinant, METH_VARARGS, NULL},
                                {"solver_update", solver_update, METH_VARARGS, NULL},
                                {"least_squares", least_squares, METH_VARARGS, NULL},
                                {"eigs", eigs, METH_VARARGS, NULL},

@@ -190,7 +190,7 @@ def test_indefinite():
     A = (spmv.generate("poisson2d:20") - 2.5 * sp.eye_array(400)).tocsr()
     x = vector(400)
     result = spmv.solve(A, A @ x, rtol=1e-12)
-    assert result.converged and result.solver in ("minres", "gmres") and abs(result.x - x).max() < 1e-6
+    assert result.converged and result.solver in ("minres", "gmres", "direct") and abs(result.x - x).max() < 1e-6
 
 
 def test_failures(system):
@@ -842,3 +842,80 @@ def test_pickle_and_copy(system):
     assert copy.copy(solver).solve(b + 1j).x.dtype == np.complex128  # the type is still free
     with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
         pickle.dumps(spmv.Solver(A, lambda r: r))
+
+
+# ---------------------------------------------------------------- factors: determinant, inertia, many columns
+
+
+def _factors(A, name, **options):
+    try:
+        return spmv.Solver(sp.csr_array(A) if isinstance(A, np.ndarray) else A, solver=name, **options)
+    except NotImplementedError as error:  # no module, or not for this matrix
+        pytest.skip(str(error))
+
+
+_LIBRARIES = ["auto", "direct", "direct:cholmod", "direct:mumps", "direct:klu", "direct:umfpack"]
+
+
+@pytest.mark.parametrize("name", _LIBRARIES)
+@pytest.mark.parametrize("kind", ["f", "c"])
+def test_slogdet_is_that_of_numpy(name, kind):
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 7, 40):
+        A = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if kind == "c" else 0)
+        if name == "direct:cholmod":
+            A = A @ A.conj().T + np.eye(n)
+            A = (A + A.conj().T) / 2  # the diagonal is real
+        if name == "direct:mumps":
+            A = A + A.T
+        solver = _factors(A, name)
+        sign, log = solver.slogdet()
+        expected = np.linalg.slogdet(A)
+        assert type(sign) is type(expected.sign)
+        np.testing.assert_allclose(sign, expected.sign, atol=1e-10)
+        np.testing.assert_allclose(log, expected.logabsdet, atol=1e-10)
+        solver.update_values(2 * A[A != 0])
+        np.testing.assert_allclose(solver.slogdet().logabsdet, log + n * np.log(2), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["direct:cholmod", "direct:mumps"])
+def test_inertia(name):
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((30, 30))
+    A = A @ A.T + np.eye(30) if name == "direct:cholmod" else A + A.T
+    values = np.linalg.eigvalsh(A)
+    assert _factors(A, name).inertia() == ((values > 0).sum(), (values < 0).sum(), 0)
+
+
+def test_without_factors():
+    A = spmv.generate("poisson2d:20")
+    solver = spmv.Solver(A, solver="cg")
+    with pytest.raises(NotImplementedError, match="no factors"):
+        solver.slogdet()
+    with pytest.raises(NotImplementedError, match="no factors"):
+        solver.inertia()
+    with pytest.raises(NotImplementedError, match="inertia is not known"):
+        spmv.Solver(sp.diags_array([1.0, 2.0]).tocsr()).inertia()  # dense factors
+
+
+@pytest.mark.parametrize("name", _LIBRARIES[1:])
+@pytest.mark.parametrize("trans", ["N", "T"])
+def test_factors_take_any_number_of_columns(name, trans):
+    A = spmv.generate("poisson2d:20" if name != "direct:umfpack" else "convdiff2d:20,5")
+    solver = _factors(A, name)
+    rng = np.random.default_rng(5)
+    X = rng.integers(-9, 10, (400, 37)).astype(float)
+    op = A.T if trans == "T" else A
+    for columns in (37, 3, 1, 40):
+        x = np.resize(X, (400, columns))
+        result = solver.solve(op @ x, trans=trans)
+        assert result.converged and result.solver == "direct"
+        np.testing.assert_allclose(result.x, x, atol=1e-9)
+        assert len(result.columns) == (columns if columns > 1 else 0)
+    start = solver.solve(op @ X, x0=X + 1, trans=trans)
+    np.testing.assert_allclose(start.x, X, atol=1e-9)
+    B = op @ X
+    B[3, 2] = np.nan
+    with pytest.raises(ValueError):
+        solver.solve(B, trans=trans)
+    np.testing.assert_allclose(solver.solve((op @ X)[:, 0], trans=trans).x, X[:, 0], atol=1e-9)

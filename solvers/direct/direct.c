@@ -32,9 +32,10 @@ struct direct {
     double most;     /* nanoseconds: a library whose analysis alone takes that is not tried */
     const char *why; /* the library; NULL: requested by name, or dense */
     void *state;     /* of the module; NULL for n = 0 */
-    spmv_type type;  /* of A; f64 for a pattern */
-    int64_t n, nnz;  /* of A as given */
-    int parts;       /* doubles per number: 1 or 2 */
+    bool factored;
+    spmv_type type; /* of A; f64 for a pattern */
+    int64_t n, nnz; /* of A as given */
+    int parts;      /* doubles per number: 1 or 2 */
     int64_t *col_ptr, *row;
     int64_t *place; /* entry k of A is added to number place[k] of val */
     double *val;
@@ -48,8 +49,8 @@ struct direct {
     int64_t *offset; /* ranks + 1: where those of each rank begin, in bytes */
     int64_t rows;    /* own ones; n without ranks */
     struct direct_figures figures;
-    int64_t bytes;   /* of the arrays above */
-    int64_t refused; /* bytes that the module asked for last, and did not get */
+    int64_t bytes;         /* of the arrays above */
+    int64_t refused, left; /* bytes that the module asked for last and did not get, and that were left then */
     char sentence[SENTENCE], brief[BRIEF];
 };
 
@@ -192,7 +193,7 @@ static const struct library {
      {"direct", "spmv_direct_umfpack.so", "spmv_direct_module",
       MODULE_NEEDS("direct", "UMFPACK of SuiteSparse", "UMFPACK", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI},
      FOR_ALL,
-     "the factors take many operations for each nonzero"},
+     "the factors take many operations for each nonzero, or those of KLU too much memory"},
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 static const struct library *const on_gpu = libraries, *const on_host = libraries + 1;
@@ -245,7 +246,9 @@ static bool take(void *user, int64_t bytes)
         return true;
     }
     if (context_cancelled(d->ctx) || !memory_take(bytes)) {
+        int64_t limit = 0;
         d->refused = bytes;
+        d->left = memory_limit_left(&limit);
         return false;
     }
     return true;
@@ -259,16 +262,20 @@ static spmv_status failed(const struct direct *d, spmv_status st, const char *wh
         return fail(d, st, why);
     if (context_cancelled(d->ctx))
         return context_fail_cancelled(d->ctx, "direct");
-    const int64_t left = memory_limit_left(&limit);
-    return limit == 0 || d->refused <= left
+    (void)memory_limit_left(&limit);
+    return limit == 0 || d->refused == 0
                ? fail(d, st, why)
-               : context_fail(d->ctx, st, "direct: %s: %lld bytes more are needed; the limit of %.4g MB leaves %.4g MB",
-                              why, (long long)d->refused, (double)limit * 1e-6, (double)left * 1e-6);
+               : context_fail(d->ctx, st,
+                              "direct: %s by %s: %lld bytes more are needed; the limit of %.4g MB left %.4g MB", why,
+                              d->module->version, (long long)d->refused, (double)limit * 1e-6, (double)d->left * 1e-6);
 }
 
 static spmv_status factorise(struct direct *d)
 {
     char why[DIRECT_WHY] = "";
+    d->figures.has_determinant = false;
+    d->figures.negative = d->figures.zero = -1;
+    d->refused = 0;
     const spmv_status st = d->module->factor(d->state, d->val, &d->figures, why);
     return st == SPMV_OK ? st : failed(d, st, why);
 }
@@ -296,7 +303,8 @@ static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
                                            .user = d,
                                            .shared = &shared,
                                            .stream = spmv_context_stream(d->ctx)};
-    d->figures = (struct direct_figures){.rcond = -1, .negative = -1};
+    d->figures = (struct direct_figures){.rcond = -1, .negative = -1, .zero = -1};
+    d->refused = 0;
     const spmv_status st = d->module->open(&problem, &d->state, &d->figures, why);
     if (st != SPMV_OK)
         return failed(d, st, why);
@@ -322,7 +330,7 @@ static bool takes(const struct direct *d, const struct library *l, const struct 
     case FOR_POSITIVE:
         return is_positive(facts) && !d->indefinite;
     case FOR_SYMMETRIC:
-        return facts->symmetric && d->parts == 1;
+        return facts->symmetric;
     default:
         return true;
     }
@@ -335,10 +343,27 @@ static bool is_heavy(const struct direct *d)
     return f->expected == 0 || f->operations > DENSE_PARTS * (double)f->expected;
 }
 
+/* Whether this library is for light factors, and the next one, for all, is there. The message of the context stays. */
+static bool next_is_there(const struct direct *d)
+{
+    char sentence[DIRECT_WHY];
+    if (d->name != NULL || d->library == NULL || d->library->takes != FOR_LIGHT)
+        return false;
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(d->ctx));
+    const bool is = solver_module_open(d->ctx, &d->library[1].module) != NULL;
+    snprintf(d->ctx->error, sizeof d->ctx->error, "%s", sentence);
+    return is;
+}
+
+/* After a failure: whether the next one may do with less memory: an entry of its factors has no index. */
+static bool next_fits(const struct direct *d, spmv_status st)
+{
+    return st == SPMV_ERROR_MEMORY && next_is_there(d);
+}
+
 /* Opens the module of the library and analyses the pattern. SPMV_ERROR_UNSUPPORTED: another library may take A. */
 static spmv_status open_library(struct direct *d, const struct library *l)
 {
-    const struct library *const next = l + 1 < libraries + LIBRARIES ? l + 1 : NULL;
     close_module(d);
     d->library = l;
     d->module = solver_module_open(d->ctx, &l->module);
@@ -346,10 +371,7 @@ static spmv_status open_library(struct direct *d, const struct library *l)
         return SPMV_ERROR_UNSUPPORTED;
     d->why = d->name == NULL ? l->why : NULL;
     const spmv_status st = analyse(d, &d->facts);
-    const bool passes = l->takes == FOR_LIGHT && next != NULL && d->name == NULL && is_heavy(d);
-    return (st == SPMV_OK || st == SPMV_ERROR_MEMORY) && passes && solver_module_open(d->ctx, &next->module) != NULL
-               ? SPMV_ERROR_UNSUPPORTED
-               : st;
+    return next_fits(d, st) || (st == SPMV_OK && next_is_there(d) && is_heavy(d)) ? SPMV_ERROR_UNSUPPORTED : st;
 }
 
 /* The first library from this one on that is there and takes A. */
@@ -387,7 +409,8 @@ static spmv_status open_named(struct direct *d)
     if (l->takes == FOR_GPU && !takes(d, l, &d->facts))
         return context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "%s needs the backend cuda", l->name);
     if (l->takes == FOR_SYMMETRIC && !takes(d, l, &d->facts))
-        return context_fail(d->ctx, SPMV_ERROR_NOT_SYMMETRIC, "%s takes a real symmetric matrix", l->name);
+        return context_fail(d->ctx, SPMV_ERROR_NOT_SYMMETRIC,
+                            "%s takes a symmetric matrix, of complex numbers without conjugation", l->name);
     if (!takes(d, l, &d->facts))
         return context_fail(d->ctx, SPMV_ERROR_NOT_POSITIVE,
                             "%s takes a symmetric or Hermitian matrix with a positive diagonal", l->name);
@@ -410,7 +433,7 @@ static spmv_status try_factors(struct direct *d)
                 d->x[d->row[e] * d->parts + p] += d->val[e * d->parts + p];
     memcpy(rest, d->x, (size_t)(d->n * d->parts) * 8);
     memset(size, 0, (size_t)d->n * 8);
-    TRY(d->module->solve(d->state, d->x, why));
+    TRY(d->module->solve(d->state, d->x, 1, why));
     for (int64_t j = 0; j < d->n; j++)
         for (int64_t e = d->col_ptr[j]; e < d->col_ptr[j + 1]; e++) {
             const double *const a = d->val + e * d->parts, *const x = d->x + j * d->parts;
@@ -459,14 +482,17 @@ static spmv_status make_factors(struct direct *d)
 
 spmv_status direct_factor(struct direct *d)
 {
+    d->factored = false;
     spmv_status st = d->n > 0 ? make_factors(d) : SPMV_OK;
-    while ((st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_UNSUPPORTED) && d->name == NULL && d->library != NULL) {
+    while ((st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_UNSUPPORTED || next_fits(d, st)) && d->name == NULL &&
+           d->library != NULL) {
         d->indefinite = d->indefinite || st == SPMV_ERROR_NOT_POSITIVE;
         st = d->library->takes == FOR_POSITIVE && d->indefinite ? open_first(d) : open_from(d, d->library + 1);
         if (st == SPMV_OK)
             st = make_factors(d);
     }
-    if (st == SPMV_OK)
+    d->factored = st == SPMV_OK;
+    if (d->factored)
         describe(d);
     return st;
 }
@@ -607,6 +633,7 @@ spmv_status direct_create_adjoint(const struct direct *of, struct direct **direc
                          .parts = of->parts,
                          .adjoint = !of->adjoint,
                          .lender = of,
+                         .factored = of->factored,
                          .rows = of->rows,
                          .figures = of->figures,
                          .bytes = sizeof *d};
@@ -649,12 +676,12 @@ done:
 
 /* ----------------------------------------------------------------- solution */
 
-/* SPMV_ERROR_NOT_FINITE if a number of d->x is not finite in this type. */
-static spmv_status check_numbers(const struct direct *d, const char *name, spmv_type part)
+/* SPMV_ERROR_NOT_FINITE if one of n numbers is not finite in this type. */
+static spmv_status check_numbers(const struct direct *d, const double *x, const char *name, spmv_type part)
 {
     union real rounded;
     for (int64_t i = 0; i < d->n * d->parts; i++) {
-        real_set(part, &rounded, 0, d->x[i]);
+        real_set(part, &rounded, 0, x[i]);
         if (!isfinite(real_at(part, &rounded, 0)))
             return context_fail(d->ctx, SPMV_ERROR_NOT_FINITE, "direct: %s has %g in row %lld%s", name,
                                 real_at(part, &rounded, 0), context_number(d->ctx, i / d->parts),
@@ -672,15 +699,29 @@ static spmv_status take_right_side(struct direct *d, spmv_type part, const void 
     return d->ranks != NULL ? d->ranks->tools->gather(d->ranks->self, own, d->x, d->offset) : SPMV_OK;
 }
 
+/* x = the solutions for x */
+static spmv_status solve_numbers(const struct direct *d, double *x, int64_t columns)
+{
+    char why[DIRECT_WHY] = "";
+    const spmv_status st =
+        d->adjoint ? d->module->solve_adjoint(d->state, x, columns, why) : d->module->solve(d->state, x, columns, why);
+    return st == SPMV_OK ? st : fail(d, st, why);
+}
+
+static spmv_status check_type(const struct direct *d, spmv_type type)
+{
+    return type_is_floating(type) && type_is_complex(type) == type_is_complex(d->type)
+               ? SPMV_OK
+               : context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
+                              spmv_type_name(d->type), spmv_type_name(type));
+}
+
 spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *x)
 {
     spmv_status st = SPMV_OK;
     const spmv_type part = type_part(type);
     const int64_t bytes = d->rows * (int64_t)spmv_type_size(type);
-    char why[DIRECT_WHY] = "";
-    if (!type_is_floating(type) || type_is_complex(type) != type_is_complex(d->type))
-        return context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
-                            spmv_type_name(d->type), spmv_type_name(type));
+    TRY(check_type(d, type));
     if (d->n == 0)
         return SPMV_OK;
     const void *from = b;
@@ -691,17 +732,55 @@ spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *
         from = to = d->stage;
     }
     TRY(take_right_side(d, part, from));
-    TRY(check_numbers(d, "b", part));
-    st = d->adjoint ? d->module->solve_adjoint(d->state, d->x, why) : d->module->solve(d->state, d->x, why);
-    if (st != SPMV_OK)
-        return fail(d, st, why);
-    TRY(check_numbers(d, "x", part));
+    TRY(check_numbers(d, d->x, "b", part));
+    TRY(solve_numbers(d, d->x, 1));
+    TRY(check_numbers(d, d->x, "x", part));
     const double *const own = d->ranks != NULL ? d->x + d->offset[d->ranks->rank] / 8 : d->x;
     for (int64_t i = 0; i < d->rows * d->parts; i++)
         real_set(part, to, i, own[i]);
     if (context_on_device(d->ctx) && bytes > 0)
         TRY(spmv_upload(d->ctx, to, x, bytes));
 done:
+    return st;
+}
+
+spmv_status direct_solve_columns(struct direct *d, spmv_type type, int64_t columns, int64_t stride, const void *b,
+                                 void *x)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type part = type_part(type);
+    const int64_t count = d->n * d->parts, apart = stride * d->parts;
+    const int64_t bytes = ((columns - 1) * stride + d->n) * (int64_t)spmv_type_size(type);
+    double *numbers = NULL;
+    void *stage = NULL;
+    TRY(check_type(d, type));
+    if (!d->factored)
+        return context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "direct: there are no factors");
+    if (d->n == 0 || columns == 0)
+        return SPMV_OK;
+    TRY(host_alloc(d->ctx, columns * count * 8, "right-hand sides", (void **)&numbers));
+    const void *from = b;
+    void *to = x;
+    if (context_on_device(d->ctx)) {
+        TRY(host_alloc(d->ctx, bytes, "right-hand sides", &stage));
+        TRY(spmv_download(d->ctx, b, stage, bytes));
+        from = to = stage;
+    }
+    for (int64_t v = 0; v < columns; v++) {
+        for (int64_t i = 0; i < count; i++)
+            numbers[v * count + i] = real_at(part, from, v * apart + i);
+        TRY(check_numbers(d, numbers + v * count, "b", part));
+    }
+    TRY(solve_numbers(d, numbers, columns));
+    for (int64_t v = 0; v < columns; v++) {
+        TRY(check_numbers(d, numbers + v * count, "x", part));
+        for (int64_t i = 0; i < count; i++)
+            real_set(part, to, v * apart + i, numbers[v * count + i]);
+    }
+    if (context_on_device(d->ctx))
+        TRY(spmv_upload(d->ctx, to, x, bytes));
+done:
+    host_free_all(numbers, stage);
     return st;
 }
 
@@ -725,6 +804,28 @@ double direct_expected(const struct direct *d)
 double direct_rcond(const struct direct *d)
 {
     return d->figures.rcond;
+}
+
+spmv_status direct_determinant(const struct direct *d, struct direct_determinant *det)
+{
+    const struct direct_figures *const f = &d->figures;
+    *det = (struct direct_determinant){.phase = {1, 0}}; /* without rows: 1 */
+    if (d->n == 0)
+        return SPMV_OK;
+    det->positive = det->negative = det->zero = -1;
+    if (f->negative >= 0) {
+        det->negative = f->negative;
+        det->zero = max_i64(f->zero, 0);
+        det->positive = d->n - f->negative - det->zero;
+    }
+    if (!d->factored || !f->has_determinant)
+        return context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED,
+                            !d->factored ? "spmv_solver_determinant: there are no factors of A"
+                                         : "spmv_solver_determinant: %s does not tell the determinant of this matrix",
+                            d->module->version);
+    det->log = f->log_determinant;
+    memcpy(det->phase, f->phase, sizeof det->phase);
+    return SPMV_OK;
 }
 
 int64_t direct_bytes(const struct direct *d)

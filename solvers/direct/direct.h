@@ -1,6 +1,7 @@
 /* A sparse direct solver: factors of a square matrix, by a library that a module opens (solvers/modules). A symmetric
- * or Hermitian matrix with a positive diagonal is tried by CHOLMOD; others, and those that it finds not to be positive
- * definite, are factorised by KLU or, if the factors take many operations for each nonzero, by UMFPACK.
+ * or Hermitian matrix with a positive diagonal is tried by CHOLMOD; other symmetric ones by MUMPS; others, and those
+ * that CHOLMOD finds not to be positive definite, are factorised by KLU or, if the factors take many operations for each
+ * nonzero, by UMFPACK.
  *
  * It computes on the CPU in f64 or c128, whatever the context's backend and the matrix's type are.
  * The same matrix and right-hand side give the same bits. The solution is not refined here.
@@ -71,6 +72,19 @@ spmv_status direct_share(struct direct *direct, const spmv_plan *plan);
  * Waits. Allocates nothing. x is undefined after an error.
  * Errors: SPMV_ERROR_TYPE, SPMV_ERROR_NOT_FINITE (an element of b or x), SPMV_ERROR_DEVICE. */
 spmv_status direct_solve(struct direct *direct, spmv_type type, const void *b, void *x);
+
+/* The same for several right-hand sides at once, not on ranks: `columns` of n elements, `stride` elements apart. It
+ * allocates memory for all. The bits may depend on how many they are. Errors: also SPMV_ERROR_MEMORY. */
+spmv_status direct_solve_columns(struct direct *direct, spmv_type type, int64_t columns, int64_t stride, const void *b,
+                                 void *x);
+
+/* log |det A|, det A / |det A| and the numbers of eigenvalues of a symmetric or Hermitian A (-1: not known), of the
+ * factors. SPMV_ERROR_UNSUPPORTED: there are none, or the library does not tell. */
+struct direct_determinant {
+    double log, phase[2];
+    int64_t positive, negative, zero;
+};
+spmv_status direct_determinant(const struct direct *direct, struct direct_determinant *det);
 
 /* One sentence: the package and its version, the ordering, the nonzeros of the factors, the memory
  * and the condition. */

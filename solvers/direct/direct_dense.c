@@ -303,6 +303,24 @@ done:
     return st;
 }
 
+/* P R A C = L U */
+static void tell_determinant(const struct dense *d, struct direct_figures *figures)
+{
+    struct direct_product product = direct_product_of_none();
+    double exponents = 0;
+    bool odd = false;
+    for (int64_t i = 0; i < d->n; i++) {
+        direct_product_add(&product, d->lu + i * (d->n + 1) * d->parts, d->parts == 2);
+        exponents += d->row[i] + d->col[i];
+        for (int64_t k = 0; k < i; k++)
+            odd ^= d->row_at[k] > d->row_at[i];
+    }
+    if (odd)
+        direct_product_add(&product, &(const double){-1}, false);
+    product.log -= exponents * log(2);
+    direct_product_tell(&product, figures);
+}
+
 static spmv_status dense_factor(void *state, const double *val, struct direct_figures *figures, char *why)
 {
     struct dense *const d = state;
@@ -327,6 +345,7 @@ static spmv_status dense_factor(void *state, const double *val, struct direct_fi
                  figures->rcond);
         return SPMV_ERROR_SINGULAR;
     }
+    tell_determinant(d, figures);
     return SPMV_OK;
 }
 
@@ -358,7 +377,7 @@ static void subtract_product(const struct dense *d, bool adjoint, const double *
         }
 }
 
-static spmv_status solve_refined(const struct dense *d, bool adjoint, double *x)
+static void solve_refined(const struct dense *d, bool adjoint, double *x)
 {
     const int64_t count = d->n * d->parts;
     double *const r = d->work, *const work = r + count;
@@ -369,19 +388,25 @@ static spmv_status solve_refined(const struct dense *d, bool adjoint, double *x)
     for (int64_t i = 0; i < count; i++)
         if (isfinite(r[i]))
             x[i] += r[i];
+}
+
+static spmv_status solve_columns(const struct dense *d, bool adjoint, double *x, int64_t columns)
+{
+    for (int64_t v = 0; v < columns; v++)
+        solve_refined(d, adjoint, x + v * d->n * d->parts);
     return SPMV_OK;
 }
 
-static spmv_status dense_solve(void *state, double *x, char *why)
+static spmv_status dense_solve(void *state, double *x, int64_t columns, char *why)
 {
     (void)why;
-    return solve_refined(state, false, x);
+    return solve_columns(state, false, x, columns);
 }
 
-static spmv_status dense_solve_adjoint(void *state, double *x, char *why)
+static spmv_status dense_solve_adjoint(void *state, double *x, int64_t columns, char *why)
 {
     (void)why;
-    return solve_refined(state, true, x);
+    return solve_columns(state, true, x, columns);
 }
 
 const struct direct_module direct_dense = {.abi = DIRECT_MODULE_ABI,

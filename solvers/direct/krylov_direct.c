@@ -26,6 +26,8 @@ static spmv_status run(struct krylov *s)
     struct krylov_loop *const g = (struct krylov_loop *)s;
     struct krylov_column *const c = s->column;
     void *const e = krylov_loop_vector(g, 0);
+    /* x + A^-1 (b - A x), of any x; not of a scaled b */
+    const bool ahead = s->ahead != NULL && s->iterations == s->iterations_before && s->scale == 0;
     TRY(krylov_start(s));
     TRY(krylov_norms(s, s->r, &c->start_residual));
     c->residual = c->start_residual;
@@ -37,9 +39,13 @@ static spmv_status run(struct krylov *s)
         c->stop = c->residual <= c->enough ? COLUMN_DONE : COLUMN_LIMIT;
         return SPMV_OK;
     }
-    TRY(direct_solve(g->s.direct, s->type, s->r, e));
-    TRY(krylov_set_cell(s, 1));
-    TRY(spmv_map_axpby(s->ctx, s->part, s->cells, e, NULL, s->x, s->count));
+    if (ahead) {
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->ahead, s->x, s->count));
+    } else {
+        TRY(direct_solve(g->s.direct, s->type, s->r, e));
+        TRY(krylov_set_cell(s, 1));
+        TRY(spmv_map_axpby(s->ctx, s->part, s->cells, e, NULL, s->x, s->count));
+    }
     TRY(krylov_residual(s, s->r));
     TRY(krylov_norms(s, s->r, &c->residual));
     c->iterations = 1;

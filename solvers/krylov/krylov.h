@@ -82,6 +82,7 @@ struct krylov {
     spmv_plan *inner;
     int restart;
     struct direct *direct;
+    const void *ahead; /* direct: the solution for b, which the first run takes; NULL: it is not known yet */
 
     const struct krylov_solver *solver;
     spmv_cg_result *result;       /* one for each column */

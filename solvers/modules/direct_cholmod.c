@@ -113,6 +113,26 @@ static spmv_status open_cholmod(const struct direct_problem *problem, void **sta
     return SPMV_OK;
 }
 
+/* The square of the product of L's diagonal. */
+static void tell_determinant(const struct cholmod *c, struct direct_figures *figures)
+{
+    const cholmod_factor *const f = c->factor;
+    const size_t parts = c->problem.complex ? 2 : 1;
+    const double *const x = f->x;
+    const SuiteSparse_long *const super = f->super, *const first = f->pi, *const at = f->px, *const column = f->p;
+    struct direct_product product = direct_product_of_none();
+    for (size_t s = 0; f->is_super && s < f->nsuper; s++) {
+        const SuiteSparse_long rows = first[s + 1] - first[s];
+        for (SuiteSparse_long j = 0; j < super[s + 1] - super[s]; j++)
+            direct_product_add(&product, x + (size_t)(at[s] + j * rows + j) * parts,
+                               false); /* its imaginary part is 0 */
+    }
+    for (size_t j = 0; !f->is_super && j < f->n; j++)
+        direct_product_add(&product, x + (size_t)column[j] * parts, false);
+    product.log *= 2;
+    direct_product_tell(&product, figures);
+}
+
 static spmv_status factor_cholmod(void *state, const double *val, struct direct_figures *figures, char *why)
 {
     struct cholmod *const c = state;
@@ -123,7 +143,8 @@ static spmv_status factor_cholmod(void *state, const double *val, struct direct_
     if (done && c->common.status != CHOLMOD_NOT_POSDEF && c->factor->minor == c->factor->n) {
         figures->nonzeros = (int64_t)c->common.lnz;
         figures->rcond = cholmod_l_rcond(c->factor, &c->common);
-        figures->negative = 0;
+        figures->negative = figures->zero = 0;
+        tell_determinant(c, figures);
     } else if (done) {
         snprintf(why, DIRECT_WHY, "the matrix is not positive definite: the pivot of row %lld%s is not above 0",
                  (long long)c->factor->minor < c->problem.n
@@ -140,14 +161,14 @@ static spmv_status factor_cholmod(void *state, const double *val, struct direct_
 }
 
 /* Of A and A^H, which are the same. */
-static spmv_status solve_cholmod(void *state, double *x, char *why)
+static spmv_status solve_cholmod(void *state, double *x, int64_t columns, char *why)
 {
     struct cholmod *const c = state;
     const struct direct_problem *const p = &c->problem;
-    const size_t n = (size_t)p->n, parts = p->complex ? 2 : 1;
+    const size_t n = (size_t)p->n, count = n * (size_t)columns, parts = p->complex ? 2 : 1;
     cholmod_dense b = {.nrow = n,
-                       .ncol = 1,
-                       .nzmax = n,
+                       .ncol = (size_t)columns,
+                       .nzmax = count,
                        .d = n,
                        .x = x,
                        .xtype = p->complex ? CHOLMOD_COMPLEX : CHOLMOD_REAL,
@@ -158,7 +179,7 @@ static spmv_status solve_cholmod(void *state, double *x, char *why)
     const spmv_status st = done ? SPMV_OK : failed(c, "the solution", why);
     end_call(p);
     if (done)
-        memcpy(x, c->x->x, n * parts * sizeof *x);
+        memcpy(x, c->x->x, count * parts * sizeof *x);
     return st;
 }
 

@@ -25,6 +25,7 @@ struct cudss {
     int64_t *place;      /* entry e of the rows is number place[e] of the columns */
     double *host;        /* values of the rows */
     void *device[5];     /* row_ptr, col, val, b, x */
+    int64_t columns;     /* that b and x have room for */
     int64_t bytes, size; /* of the device arrays; of a number */
     bool factors;        /* there were some: the next ones keep their places */
     const char *failed;  /* the call that failed */
@@ -63,10 +64,7 @@ static void close_cudss(void *state)
         return;
     if (c->matrix != NULL)
         cudssMatrixDestroy(c->matrix);
-    if (c->right != NULL)
-        cudssMatrixDestroy(c->right);
-    if (c->left != NULL)
-        cudssMatrixDestroy(c->left);
+    drop_columns(c);
     if (c->data != NULL)
         cudssDataDestroy(c->handle, c->data);
     if (c->config != NULL)
@@ -121,6 +119,26 @@ static cudssMatrixType_t type_of(const struct direct_problem *p)
     return p->hermitian ? CUDSS_MTYPE_HERMITIAN : CUDSS_MTYPE_GENERAL;
 }
 
+/* The right-hand sides and the solutions, for which there is memory. */
+static bool create_columns(struct cudss *c, int64_t columns)
+{
+    const int64_t n = c->problem.n;
+    const cudaDataType_t type = c->problem.complex ? CUDA_C_64F : CUDA_R_64F;
+    return done(c, cudssMatrixCreateDn(&c->right, n, columns, n, c->device[B], type, CUDSS_LAYOUT_COL_MAJOR),
+                "making right-hand sides") &&
+           done(c, cudssMatrixCreateDn(&c->left, n, columns, n, c->device[X], type, CUDSS_LAYOUT_COL_MAJOR),
+                "making right-hand sides");
+}
+
+static void drop_columns(struct cudss *c)
+{
+    if (c->right != NULL)
+        cudssMatrixDestroy(c->right);
+    if (c->left != NULL)
+        cudssMatrixDestroy(c->left);
+    c->right = c->left = NULL;
+}
+
 static bool create_matrix(struct cudss *c)
 {
     const struct direct_problem *const p = &c->problem;
@@ -134,10 +152,7 @@ static bool create_matrix(struct cudss *c)
 #endif
                                      type, type_of(p), view, CUDSS_BASE_ZERO),
                 "making the matrix") &&
-           done(c, cudssMatrixCreateDn(&c->right, p->n, 1, p->n, c->device[B], type, CUDSS_LAYOUT_COL_MAJOR),
-                "making a vector") &&
-           done(c, cudssMatrixCreateDn(&c->left, p->n, 1, p->n, c->device[X], type, CUDSS_LAYOUT_COL_MAJOR),
-                "making a vector");
+           create_columns(c, 1);
 }
 
 static bool configure(struct cudss *c)
@@ -230,6 +245,7 @@ static spmv_status open_cudss(const struct direct_problem *problem, void **state
     c->half = half;
     c->size = problem->complex ? 16 : 8;
     c->entries = count_entries(problem, half);
+    c->columns = 1;
     spmv_status st = take_pattern(c, why);
     if (st == SPMV_OK && !(configure(c) && create_matrix(c) && execute(c, CUDSS_PHASE_ANALYSIS, "the analysis")))
         st = failed(c, why);
@@ -246,6 +262,35 @@ static spmv_status open_cudss(const struct direct_problem *problem, void **state
                                        .bytes = c->bytes,
                                        .no_adjoint = CUDSS_VERSION_MAJOR < 1 && !problem->hermitian};
     *state = c;
+    return SPMV_OK;
+}
+
+/* The product of D in L D L' or L D L^H. What is known of a general matrix does not tell the sign. */
+static spmv_status tell_determinant(struct cudss *c, struct direct_figures *figures, char *why)
+{
+    const int64_t n = c->problem.n;
+    size_t written = 0;
+    if (!c->half)
+        return SPMV_OK;
+    double *const diagonal = malloc((size_t)(n * c->size));
+    if (diagonal == NULL) {
+        snprintf(why, DIRECT_WHY, "out of memory: %lld bytes needed", (long long)(n * c->size));
+        return SPMV_ERROR_MEMORY;
+    }
+    if (cudssDataGet(c->handle, c->data, CUDSS_DATA_DIAG, diagonal, (size_t)(n * c->size), &written) ==
+        CUDSS_STATUS_SUCCESS) {
+        struct direct_product product = direct_product_of_none();
+        int64_t negative = 0;
+        for (int64_t i = 0; i < n; i++) {
+            direct_product_add(&product, diagonal + i * (c->size / 8), c->problem.complex && c->problem.symmetric);
+            negative += diagonal[i * (c->size / 8)] < 0;
+        }
+        /* of a real or Hermitian matrix D has the inertia of A */
+        const bool counts = !c->problem.complex || c->problem.hermitian;
+        direct_product_tell(&product, figures);
+        figures->has_determinant = !counts || figures->negative < 0 || negative == figures->negative;
+    }
+    free(diagonal);
     return SPMV_OK;
 }
 
@@ -274,13 +319,32 @@ static spmv_status factor_cudss(void *state, const double *val, struct direct_fi
     figures->bytes = c->bytes + figures->nonzeros * c->size;
     figures->rcond = -1;
     figures->negative = c->half ? inertia[1] : -1;
-    return SPMV_OK;
+    figures->zero = 0;
+    return tell_determinant(c, figures, why);
 }
 
-static spmv_status solve_cudss(void *state, double *x, char *why)
+/* Memory for so many columns, in place of what there is. */
+static spmv_status need_columns(struct cudss *c, int64_t columns, char *why)
 {
-    struct cudss *const c = state;
-    const size_t bytes = (size_t)(c->problem.n * c->size);
+    cudaError_t error = cudaSuccess;
+    if (columns > c->columns) {
+        for (int i = B; i <= X && error == cudaSuccess; i++) {
+            void *more = NULL;
+            error = cudaMalloc(&more, (size_t)(c->problem.n * c->size * columns));
+            if (error == cudaSuccess) {
+                cudaFree(c->device[i]); /* which waits for the work before */
+                c->device[i] = more;
+            }
+        }
+        if (error == cudaSuccess)
+            c->columns = columns;
+    }
+    return error == cudaSuccess ? SPMV_OK : fail_device(error, why);
+}
+
+static spmv_status solve_with_memory(struct cudss *c, double *x, int64_t columns, char *why)
+{
+    const size_t bytes = (size_t)(c->problem.n * c->size * columns);
     cudaError_t error = cudaMemcpyAsync(c->device[B], x, bytes, cudaMemcpyHostToDevice, c->problem.stream);
     if (error == cudaSuccess && !execute(c, CUDSS_PHASE_SOLVE, "the solution"))
         return failed(c, why);
@@ -291,16 +355,32 @@ static spmv_status solve_cudss(void *state, double *x, char *why)
     return error == cudaSuccess ? SPMV_OK : fail_device(error, why);
 }
 
-static spmv_status solve_adjoint_cudss(void *state, double *x, char *why)
+/* Several columns have matrices of their own for this call. */
+static spmv_status solve_cudss(void *state, double *x, int64_t columns, char *why)
+{
+    struct cudss *const c = state;
+    if (columns == 1)
+        return solve_with_memory(c, x, 1, why);
+    drop_columns(c);
+    spmv_status st = need_columns(c, columns, why);
+    if (st == SPMV_OK)
+        st = create_columns(c, columns) ? solve_with_memory(c, x, columns, why) : failed(c, why);
+    drop_columns(c);
+    if (!create_columns(c, 1) && st == SPMV_OK)
+        st = failed(c, why);
+    return st;
+}
+
+static spmv_status solve_adjoint_cudss(void *state, double *x, int64_t columns, char *why)
 {
     struct cudss *const c = state;
     if (c->problem.hermitian)
-        return solve_cudss(state, x, why);
+        return solve_cudss(state, x, columns, why);
 #if CUDSS_VERSION_MAJOR >= 1
     int mode = CUDSS_SOLVE_MODE_CONJUGATE_TRANSPOSE;
     if (!done(c, cudssConfigSet(c->config, CUDSS_CONFIG_SOLVE_MODE, &mode, sizeof mode), "the conjugate transpose"))
         return failed(c, why);
-    const spmv_status st = solve_cudss(state, x, why);
+    const spmv_status st = solve_cudss(state, x, columns, why);
     mode = CUDSS_SOLVE_MODE_NORMAL;
     if (!done(c, cudssConfigSet(c->config, CUDSS_CONFIG_SOLVE_MODE, &mode, sizeof mode), "the matrix itself"))
         return failed(c, why);

@@ -157,6 +157,41 @@ static spmv_status open_klu(const struct direct_problem *problem, void **state, 
     return SPMV_OK;
 }
 
+/* Whether a permutation of n numbers is odd. false too without memory: *known is then false. */
+static bool is_odd(const SuiteSparse_long *order, int64_t n, bool *known)
+{
+    bool odd = false;
+    unsigned char *const seen = calloc((size_t)n, 1);
+    *known = *known && seen != NULL;
+    for (int64_t i = 0; seen != NULL && i < n; i++)
+        for (int64_t k = i; !seen[k]; k = order[k]) {
+            seen[k] = 1;
+            odd ^= !seen[order[k]];
+        }
+    free(seen);
+    return odd;
+}
+
+/* P R^-1 A Q has the pivots on the diagonals of its blocks, and below them nothing. */
+static void tell_determinant(const struct klu *klu, struct direct_figures *figures)
+{
+    const int64_t n = klu->problem.n;
+    const size_t parts = klu->problem.complex ? 2 : 1;
+    const double *const pivots = klu->numeric->Udiag, *const scale = klu->numeric->Rs;
+    struct direct_product product = direct_product_of_none();
+    bool known = true;
+    const bool odd = is_odd(klu->numeric->Pnum, n, &known) != is_odd(klu->symbolic->Q, n, &known);
+    for (int64_t i = 0; i < n; i++) {
+        direct_product_add(&product, pivots + (size_t)i * parts, klu->problem.complex);
+        if (scale != NULL)
+            direct_product_add(&product, scale + i, false);
+    }
+    if (odd)
+        direct_product_add(&product, &(const double){-1}, false);
+    direct_product_tell(&product, figures);
+    figures->has_determinant = known;
+}
+
 static spmv_status factor(struct klu *klu, const double *val, struct direct_figures *figures, char *why)
 {
     SuiteSparse_long *const col_ptr = integers(klu->problem.col_ptr), *const row = integers(klu->problem.row);
@@ -174,6 +209,7 @@ static spmv_status factor(struct klu *klu, const double *val, struct direct_figu
         klu_l_condest(col_ptr, values, klu->symbolic, klu->numeric, &klu->common);
     figures->rcond = klu->common.condest > 0 ? 1 / klu->common.condest : 0;
     figures->negative = -1;
+    tell_determinant(klu, figures);
     return SPMV_OK;
 }
 
@@ -186,21 +222,21 @@ static spmv_status factor_klu(void *state, const double *val, struct direct_figu
     return st;
 }
 
-static spmv_status solve_klu(void *state, double *x, char *why)
+static spmv_status solve_klu(void *state, double *x, int64_t columns, char *why)
 {
     struct klu *klu = state;
     const SuiteSparse_long n = klu->problem.n;
-    const bool done = klu->problem.complex ? klu_zl_solve(klu->symbolic, klu->numeric, n, 1, x, &klu->common)
-                                           : klu_l_solve(klu->symbolic, klu->numeric, n, 1, x, &klu->common);
+    const bool done = klu->problem.complex ? klu_zl_solve(klu->symbolic, klu->numeric, n, columns, x, &klu->common)
+                                           : klu_l_solve(klu->symbolic, klu->numeric, n, columns, x, &klu->common);
     return done ? SPMV_OK : failed(klu, "the solution", why);
 }
 
-static spmv_status solve_adjoint_klu(void *state, double *x, char *why)
+static spmv_status solve_adjoint_klu(void *state, double *x, int64_t columns, char *why)
 {
     struct klu *klu = state;
     const SuiteSparse_long n = klu->problem.n;
-    const bool done = klu->problem.complex ? klu_zl_tsolve(klu->symbolic, klu->numeric, n, 1, x, 1, &klu->common)
-                                           : klu_l_tsolve(klu->symbolic, klu->numeric, n, 1, x, &klu->common);
+    const bool done = klu->problem.complex ? klu_zl_tsolve(klu->symbolic, klu->numeric, n, columns, x, 1, &klu->common)
+                                           : klu_l_tsolve(klu->symbolic, klu->numeric, n, columns, x, &klu->common);
     return done ? SPMV_OK : failed(klu, "the solution", why);
 }
 

@@ -9,12 +9,13 @@
 #ifndef DIRECT_MODULE_H
 #define DIRECT_MODULE_H
 
+#include <math.h>
 #include <pthread.h>
 #include <spmv/types.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DIRECT_MODULE_ABI = 3, DIRECT_WHY = 512 };
+enum { DIRECT_MODULE_ABI = 4, DIRECT_WHY = 512 };
 
 struct direct_problem;
 
@@ -61,8 +62,10 @@ struct direct_figures {
     int64_t nonzeros;     /* of the factors */
     int64_t bytes;        /* allocated by the module */
     double rcond; /* estimated reciprocal of the condition number in the 1-norm, or by the pivots; below 0: unknown */
-    int64_t negative; /* eigenvalues below 0; below 0: unknown */
-    bool no_adjoint;  /* solve_adjoint is not supported, for this matrix */
+    int64_t negative, zero; /* eigenvalues below 0, and those that are 0 to rounding; negative below 0: both unknown */
+    bool has_determinant;   /* of the factors: log |det A|, and det A / |det A| */
+    double log_determinant, phase[2];
+    bool no_adjoint; /* solve_adjoint is not supported, for this matrix */
 };
 
 struct direct_module {
@@ -73,16 +76,51 @@ struct direct_module {
      * SPMV_ERROR_MEMORY or SPMV_ERROR_UNSUPPORTED; *state is then NULL. */
     spmv_status (*open)(const struct direct_problem *problem, void **state, struct direct_figures *figures, char *why);
 
-    /* Factorises these finite values, in place of those before. Sets nonzeros, bytes, rcond and negative. The
-     * same values give the same bits. The same errors, and SPMV_ERROR_NOT_POSITIVE: A is not positive definite, which
+    /* Factorises these finite values, in place of those before. Sets nonzeros, bytes, rcond, negative, zero and the
+     * determinant. The same values give the same bits. The same errors, and SPMV_ERROR_NOT_POSITIVE: A is not positive definite, which
      * the module needs; there are then no factors. */
     spmv_status (*factor)(void *state, const double *val, struct direct_figures *figures, char *why);
 
-    /* x: b before, the solution after. Only with factors. SPMV_ERROR_UNSUPPORTED. */
-    spmv_status (*solve)(void *state, double *x, char *why);
-    spmv_status (*solve_adjoint)(void *state, double *x, char *why); /* with A^H */
+    /* x: right-hand sides before, the solutions after, each of n numbers, one behind the other. Only with factors. The
+     * bits may depend on how many they are. SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY. */
+    spmv_status (*solve)(void *state, double *x, int64_t columns, char *why);
+    spmv_status (*solve_adjoint)(void *state, double *x, int64_t columns, char *why); /* with A^H */
     void (*close)(void *state);
 };
+
+/* What modules multiply a determinant from: the logarithm and the phase of its factors. */
+struct direct_product {
+    double log, phase[2];
+};
+
+static inline struct direct_product direct_product_of_none(void)
+{
+    return (struct direct_product){0, {1, 0}};
+}
+
+/* Multiplies by a number, of one or two doubles. 0: the logarithm becomes -INFINITY and the phase 0. */
+static inline void direct_product_add(struct direct_product *p, const double *number, bool complex)
+{
+    const double im = complex ? number[1] : 0, size = complex ? hypot(number[0], im) : fabs(number[0]);
+    if (size == 0) {
+        *p = (struct direct_product){-INFINITY, {0, 0}};
+        return;
+    }
+    const double re = number[0] / size, turn = im / size, before = p->phase[0];
+    p->log += log(size);
+    p->phase[0] = before * re - p->phase[1] * turn;
+    p->phase[1] = before * turn + p->phase[1] * re;
+}
+
+/* The figures get it. The phase of complex numbers loses its modulus 1 to rounding, bit by bit. */
+static inline void direct_product_tell(const struct direct_product *p, struct direct_figures *figures)
+{
+    const double size = hypot(p->phase[0], p->phase[1]);
+    figures->has_determinant = true;
+    figures->log_determinant = p->log;
+    figures->phase[0] = size > 0 ? p->phase[0] / size : 0;
+    figures->phase[1] = size > 0 ? p->phase[1] / size : 0;
+}
 
 __attribute__((visibility("default"))) const struct direct_module *spmv_direct_module(void);
 

@@ -1,5 +1,5 @@
-/* The direct solver MUMPS: A = L D L' of a real symmetric matrix, which need not be positive definite, with pivots of one
- * or two rows, by the multifrontal method.
+/* The direct solver MUMPS: A = L D L' of a symmetric matrix, which need not be positive definite, with pivots of one
+ * or two rows, by the multifrontal method. A complex matrix is its transpose, without conjugation.
  *
  * P. R. Amestoy, I. S. Duff, J. Koster, J.-Y. L'Excellent, "A fully asynchronous multifrontal solver using distributed
  * dynamic scheduling", SIAM J. Matrix Anal. Appl. 23, 2001. The sequential version, one call at a time: it has state of its
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zmumps_c.h>
 
 #include "solvers/modules/blas_calls.h"
 
@@ -31,10 +32,17 @@ enum { MOST_ROWS = 2147483647, MOST_GROWTH = 6, MEGABYTE = 1000000 };
 
 struct mumps {
     struct direct_problem problem;
-    DMUMPS_STRUC_C id;
+    union {
+        DMUMPS_STRUC_C real;
+        ZMUMPS_STRUC_C complex;
+    } id;
+    /* of id */
+    MUMPS_INT *icntl, *infog, *job;
+    double *rinfog;
     MUMPS_INT *row, *col;
     double *val;
-    int64_t taken; /* bytes of the limit */
+    int64_t entries; /* of the triangle */
+    int64_t taken;   /* bytes of the limit */
     bool started;
 };
 
@@ -43,12 +51,12 @@ static pthread_mutex_t one_call = PTHREAD_MUTEX_INITIALIZER;
 
 static MUMPS_INT *icntl(struct mumps *m, int number)
 {
-    return &m->id.icntl[number - 1];
+    return &m->icntl[number - 1];
 }
 
 static MUMPS_INT infog(const struct mumps *m, int number)
 {
-    return m->id.infog[number - 1];
+    return m->infog[number - 1];
 }
 
 /* Large numbers are stored as negative millions. */
@@ -64,8 +72,11 @@ static MUMPS_INT call(struct mumps *m, MUMPS_INT job)
     blas_on_one_thread(shared);
     pthread_mutex_unlock(&shared->lock);
     pthread_mutex_lock(&one_call);
-    m->id.job = job;
-    dmumps_c(&m->id);
+    *m->job = job;
+    if (m->problem.complex)
+        zmumps_c(&m->id.complex);
+    else
+        dmumps_c(&m->id.real);
     pthread_mutex_unlock(&one_call);
     pthread_mutex_lock(&shared->lock);
     blas_on_all_threads(shared);
@@ -117,6 +128,7 @@ static spmv_status failed(const struct mumps *m, const char *what, char *why)
 static int64_t take_triangle(struct mumps *m, const double *values)
 {
     const struct direct_problem *const p = &m->problem;
+    const size_t parts = p->complex ? 2 : 1;
     int64_t count = 0;
     for (int64_t j = 0; j < p->n; j++)
         for (int64_t k = p->col_ptr[j]; k < p->col_ptr[j + 1]; k++)
@@ -124,7 +136,7 @@ static int64_t take_triangle(struct mumps *m, const double *values)
                 if (m->row != NULL) {
                     m->row[count] = (MUMPS_INT)(p->row[k] + 1);
                     m->col[count] = (MUMPS_INT)(j + 1);
-                    m->val[count] = values[k];
+                    memcpy(m->val + (size_t)count * parts, values + (size_t)k * parts, parts * sizeof *values);
                 }
                 count++;
             }
@@ -139,7 +151,7 @@ static MUMPS_INT analyse_by(struct mumps *m, MUMPS_INT ordering)
 
 static double operations_of(const struct mumps *m)
 {
-    return m->id.rinfog[0];
+    return m->rinfog[0];
 }
 
 /* Analyses by AMF; where the factorisation takes long, the better one of both. */
@@ -148,37 +160,65 @@ static MUMPS_INT order(struct mumps *m)
     const double LONG = 2e4; /* operations for each entry of A: some 3 microseconds, in which PORD orders it */
     const MUMPS_INT status = analyse_by(m, AMF);
     const double operations = operations_of(m);
-    if (status < 0 || operations <= LONG * (double)m->id.nnz)
+    if (status < 0 || operations <= LONG * (double)m->entries)
         return status;
     return analyse_by(m, PORD) < 0 || operations_of(m) > operations ? analyse_by(m, AMF) : 0;
 }
 
+/* Members that have the same names and meaning in both. */
+#define BEGIN(mumps, of)                                                                                               \
+    do {                                                                                                               \
+        (mumps)->icntl = (of)->icntl;                                                                                  \
+        (mumps)->infog = (of)->infog;                                                                                  \
+        (mumps)->rinfog = (of)->rinfog;                                                                                \
+        (mumps)->job = &(of)->job;                                                                                     \
+        (of)->par = 1;                                                                                                 \
+        (of)->sym = 2;                                                                                                 \
+        (of)->comm_fortran = -987654; /* the sequential version has no other */                                        \
+    } while (0)
+#define SET_MATRIX(mumps, of)                                                                                          \
+    do {                                                                                                               \
+        (of)->n = (MUMPS_INT)(mumps)->problem.n;                                                                       \
+        (of)->nnz = (mumps)->entries;                                                                                  \
+        (of)->irn = (mumps)->row;                                                                                      \
+        (of)->jcn = (mumps)->col;                                                                                      \
+        (of)->a = (void *)(mumps)->val;                                                                                \
+    } while (0)
+#define SET_RIGHT_SIDES(mumps, of, x, columns)                                                                         \
+    do {                                                                                                               \
+        (of)->rhs = (void *)(x);                                                                                       \
+        (of)->nrhs = (MUMPS_INT)(columns);                                                                             \
+        (of)->lrhs = (MUMPS_INT)(mumps)->problem.n;                                                                    \
+    } while (0)
+
 static spmv_status analyse(struct mumps *m, char *why)
 {
     const struct direct_problem *const p = &m->problem;
-    const int64_t entries = take_triangle(m, NULL), room = entries > 0 ? entries : 1;
+    m->entries = take_triangle(m, NULL);
+    const int64_t room = m->entries > 0 ? m->entries : 1;
     m->row = malloc((size_t)room * sizeof *m->row);
     m->col = malloc((size_t)room * sizeof *m->col);
-    m->val = malloc((size_t)room * sizeof *m->val);
+    m->val = malloc((size_t)room * (p->complex ? 2 : 1) * sizeof *m->val);
     if (m->row == NULL || m->col == NULL || m->val == NULL) {
-        snprintf(why, DIRECT_WHY, "out of memory: %lld bytes needed", (long long)(room * 16));
+        snprintf(why, DIRECT_WHY, "out of memory: %lld bytes needed", (long long)(room * (p->complex ? 24 : 16)));
         return SPMV_ERROR_MEMORY;
     }
     take_triangle(m, p->val);
-    m->id.par = 1;
-    m->id.sym = 2;
-    m->id.comm_fortran = -987654; /* the sequential version has no other */
+    if (p->complex)
+        BEGIN(m, &m->id.complex);
+    else
+        BEGIN(m, &m->id.real);
     if (call(m, START) < 0)
         return failed(m, "the start", why);
     m->started = true;
     for (int i = 1; i <= 4; i++) /* no output */
         *icntl(m, i) = i < 4 ? -1 : 0;
     *icntl(m, 16) = 1; /* thread */
-    m->id.n = (MUMPS_INT)p->n;
-    m->id.nnz = entries;
-    m->id.irn = m->row;
-    m->id.jcn = m->col;
-    m->id.a = m->val;
+    *icntl(m, 33) = 1; /* with the determinant */
+    if (p->complex)
+        SET_MATRIX(m, &m->id.complex);
+    else
+        SET_MATRIX(m, &m->id.real);
     return order(m) < 0 ? failed(m, "the analysis", why) : SPMV_OK;
 }
 
@@ -193,8 +233,8 @@ static spmv_status open_mumps(const struct direct_problem *problem, void **state
                               char *why)
 {
     *state = NULL;
-    if (problem->complex || !problem->symmetric || problem->n > MOST_ROWS) {
-        snprintf(why, DIRECT_WHY, "MUMPS takes a real symmetric matrix");
+    if (!problem->symmetric || problem->n > MOST_ROWS) {
+        snprintf(why, DIRECT_WHY, "MUMPS takes a symmetric matrix");
         return SPMV_ERROR_UNSUPPORTED;
     }
     struct mumps *const m = calloc(1, sizeof *m);
@@ -208,12 +248,13 @@ static spmv_status open_mumps(const struct direct_problem *problem, void **state
         close_mumps(m);
         return st;
     }
+    const int parts = problem->complex ? 2 : 1;
     const double operations = operations_of(m), nonzeros = count_of(infog(m, 20));
     *figures = (struct direct_figures){.ordering = ordering_of(m),
                                        .expected = (int64_t)nonzeros,
-                                       .entry_bytes = 8,
+                                       .entry_bytes = 8 * parts,
                                        .operations = operations,
-                                       .nanoseconds = dense_time(operations, nonzeros),
+                                       .nanoseconds = dense_time(operations * parts, nonzeros),
                                        .bytes = m->taken};
     *state = m;
     return SPMV_OK;
@@ -240,12 +281,21 @@ static MUMPS_INT factorise(struct mumps *m, MUMPS_INT null_pivots, char *why)
     return status;
 }
 
+static void tell_determinant(const struct mumps *m, struct direct_figures *figures)
+{
+    struct direct_product product = direct_product_of_none();
+    direct_product_add(&product, m->rinfog + 11, m->problem.complex);
+    product.log += infog(m, 34) * log(2);
+    direct_product_tell(&product, figures);
+}
+
 static spmv_status factor_mumps(void *state, const double *val, struct direct_figures *figures, char *why)
 {
     struct mumps *const m = state;
     take_triangle(m, val);
     MUMPS_INT status = factorise(m, 1, why);
-    const bool singular = status >= 0 && infog(m, 28) > 0; /* up to rounding: then pivots of exactly 0 are an error */
+    const int64_t zero = status >= 0 ? infog(m, 28) : 0, negative = infog(m, 12);
+    const bool singular = zero > 0; /* up to rounding: then pivots of exactly 0 are an error */
     if (singular)
         status = factorise(m, 0, why);
     if (status == NO_LIMIT)
@@ -258,26 +308,41 @@ static spmv_status factor_mumps(void *state, const double *val, struct direct_fi
     figures->nonzeros = (int64_t)count_of(infog(m, 29));
     figures->bytes = m->taken;
     figures->rcond = singular ? 0 : -1;
-    figures->negative = infog(m, 12);
+    figures->negative = m->problem.complex ? -1 : negative;
+    figures->zero = zero;
+    tell_determinant(m, figures);
     return SPMV_OK;
 }
 
-static spmv_status solve_mumps(void *state, double *x, char *why)
+static spmv_status solve_mumps(void *state, double *x, int64_t columns, char *why)
 {
     struct mumps *const m = state;
-    m->id.rhs = x;
-    m->id.nrhs = 1;
-    m->id.lrhs = (MUMPS_INT)m->problem.n;
+    if (m->problem.complex)
+        SET_RIGHT_SIDES(m, &m->id.complex, x, columns);
+    else
+        SET_RIGHT_SIDES(m, &m->id.real, x, columns);
     const MUMPS_INT status = call(m, SOLVE);
-    m->id.rhs = NULL;
     return status < 0 ? failed(m, "the solution", why) : SPMV_OK;
+}
+
+static void conjugate(const struct mumps *m, double *x, int64_t columns)
+{
+    for (int64_t i = 0; m->problem.complex && i < m->problem.n * columns; i++)
+        x[2 * i + 1] = -x[2 * i + 1];
+}
+
+/* A = A', so A^H is its conjugate. */
+static spmv_status solve_adjoint_mumps(void *state, double *x, int64_t columns, char *why)
+{
+    conjugate(state, x, columns);
+    const spmv_status st = solve_mumps(state, x, columns, why);
+    conjugate(state, x, columns);
+    return st;
 }
 
 const struct direct_module *spmv_direct_module(void)
 {
-    static const struct direct_module module = {DIRECT_MODULE_ABI, "MUMPS " MUMPS_VERSION,
-                                                open_mumps,        factor_mumps,
-                                                solve_mumps,       solve_mumps, /* A is symmetric */
-                                                close_mumps};
+    static const struct direct_module module = {DIRECT_MODULE_ABI, "MUMPS " MUMPS_VERSION, open_mumps, factor_mumps,
+                                                solve_mumps,       solve_adjoint_mumps,    close_mumps};
     return &module;
 }

@@ -16,6 +16,7 @@ struct umfpack {
     struct direct_problem problem;
     double control[UMFPACK_CONTROL], info[UMFPACK_INFO];
     void *symbolic, *numeric;
+    double most;             /* bytes of the factorisation, by the analysis; 0: not known */
     const double *val;       /* of the factors */
     SuiteSparse_long *place; /* n integers, and */
     double *work, *solution; /* 5 n numbers and n numbers, for solves */
@@ -50,7 +51,10 @@ static spmv_status failed(const struct umfpack *u, SuiteSparse_long status, cons
 {
     switch (status) {
     case UMFPACK_ERROR_out_of_memory:
-        snprintf(why, DIRECT_WHY, "out of memory in %s", what);
+        if (u->most > 0)
+            snprintf(why, DIRECT_WHY, "out of memory in %s (at most %.4g MB expected)", what, u->most * 1e-6);
+        else
+            snprintf(why, DIRECT_WHY, "out of memory in %s", what);
         return SPMV_ERROR_MEMORY;
     case UMFPACK_WARNING_singular_matrix:
         snprintf(why, DIRECT_WHY, "the matrix is singular: %.0f of its %lld pivots are not 0",
@@ -95,6 +99,7 @@ static spmv_status open_umfpack(const struct direct_problem *problem, void **sta
         close_umfpack(u);
         return st;
     }
+    u->most = u->info[UMFPACK_PEAK_MEMORY_ESTIMATE] * u->info[UMFPACK_SIZE_OF_UNIT];
     /* With the strategy for symmetric patterns, the estimates for a pivot on the diagonal in each step are close. The
      * others are bounds for any pivoting, often ten times too large, and do not limit the memory. */
     const bool symmetric = u->info[UMFPACK_STRATEGY_USED] == UMFPACK_STRATEGY_SYMMETRIC;
@@ -114,6 +119,19 @@ static spmv_status open_umfpack(const struct direct_problem *problem, void **sta
     return SPMV_OK;
 }
 
+static void tell_determinant(const struct umfpack *u, struct direct_figures *figures)
+{
+    const bool complex = u->problem.complex;
+    double mantissa[2] = {0, 0}, tens = 0;
+    struct direct_product product = direct_product_of_none();
+    const SuiteSparse_long done = complex ? umfpack_zl_get_determinant(mantissa, mantissa + 1, &tens, u->numeric, NULL)
+                                          : umfpack_dl_get_determinant(mantissa, &tens, u->numeric, NULL);
+    direct_product_add(&product, mantissa, complex);
+    product.log += tens * log(10);
+    direct_product_tell(&product, figures);
+    figures->has_determinant = done == UMFPACK_OK;
+}
+
 static spmv_status factor_umfpack(void *state, const double *val, struct direct_figures *figures, char *why)
 {
     struct umfpack *const u = state;
@@ -124,7 +142,9 @@ static spmv_status factor_umfpack(void *state, const double *val, struct direct_
     const SuiteSparse_long done =
         p->complex ? umfpack_zl_numeric(col_ptr, row, val, NULL, u->symbolic, &u->numeric, u->control, u->info)
                    : umfpack_dl_numeric(col_ptr, row, val, u->symbolic, &u->numeric, u->control, u->info);
-    if (done != UMFPACK_OK)
+    if (done == UMFPACK_OK)
+        tell_determinant(u, figures);
+    else
         drop_factors(u);
     end_call(p);
     if (done != UMFPACK_OK)
@@ -138,31 +158,41 @@ static spmv_status factor_umfpack(void *state, const double *val, struct direct_
     return SPMV_OK;
 }
 
-static spmv_status solve_system(struct umfpack *u, SuiteSparse_long system, double *x, char *why)
+/* One column. */
+static SuiteSparse_long solve_column(const struct umfpack *u, SuiteSparse_long system, const double *b)
 {
     const struct direct_problem *const p = &u->problem;
     SuiteSparse_long *const col_ptr = integers(p->col_ptr), *const row = integers(p->row);
     double info[UMFPACK_INFO];
+    return p->complex ? umfpack_zl_wsolve(system, col_ptr, row, u->val, NULL, u->solution, NULL, b, NULL, u->numeric,
+                                          u->control, info, u->place, u->work)
+                      : umfpack_dl_wsolve(system, col_ptr, row, u->val, u->solution, b, u->numeric, u->control, info,
+                                          u->place, u->work);
+}
+
+static spmv_status solve_system(struct umfpack *u, SuiteSparse_long system, double *x, int64_t columns, char *why)
+{
+    const struct direct_problem *const p = &u->problem;
+    const int64_t count = p->n * (p->complex ? 2 : 1);
+    SuiteSparse_long done = UMFPACK_OK;
     begin_call(p);
-    const SuiteSparse_long done = p->complex
-                                      ? umfpack_zl_wsolve(system, col_ptr, row, u->val, NULL, u->solution, NULL, x,
-                                                          NULL, u->numeric, u->control, info, u->place, u->work)
-                                      : umfpack_dl_wsolve(system, col_ptr, row, u->val, u->solution, x, u->numeric,
-                                                          u->control, info, u->place, u->work);
+    for (int64_t v = 0; v < columns && done >= UMFPACK_OK; v++) {
+        done = solve_column(u, system, x + v * count);
+        memcpy(x + v * count, u->solution, (size_t)count * sizeof *x);
+    }
     end_call(p);
-    memcpy(x, u->solution, (size_t)p->n * (p->complex ? 2 : 1) * sizeof *x);
     return done == UMFPACK_OK || done == UMFPACK_WARNING_singular_matrix ? SPMV_OK
                                                                          : failed(u, done, "the solution", why);
 }
 
-static spmv_status solve_umfpack(void *state, double *x, char *why)
+static spmv_status solve_umfpack(void *state, double *x, int64_t columns, char *why)
 {
-    return solve_system(state, UMFPACK_A, x, why);
+    return solve_system(state, UMFPACK_A, x, columns, why);
 }
 
-static spmv_status solve_adjoint_umfpack(void *state, double *x, char *why)
+static spmv_status solve_adjoint_umfpack(void *state, double *x, int64_t columns, char *why)
 {
-    return solve_system(state, UMFPACK_At, x, why);
+    return solve_system(state, UMFPACK_At, x, columns, why);
 }
 
 const struct direct_module *spmv_direct_module(void)

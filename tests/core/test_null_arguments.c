@@ -224,9 +224,11 @@ CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(solver_create_for_plan, arg(0, plan), arg(2, NULL), arg(1, &made))
 CALL(solver_solve, arg(0, solver), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_solve_operation, arg(0, solver), SPMV_OPERATION_T, arg(1, x), arg(2, y), arg(3, NULL), 0)
+CALL(solver_solve_many, arg(0, solver), SPMV_OPERATION_N, 1, arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_update_values, arg(0, solver), arg(1, x))
 CALL(solver_set_callbacks, arg(0, solver), NULL, NULL, NULL)
 CALL(solver_describe, arg(0, solver), arg(1, host), sizeof(size_t))
+CALL(solver_determinant, arg(0, solver), arg(1, host), sizeof(size_t))
 CALL(solve, C, arg(1, &csr), arg(2, x), arg(3, y), arg(4, NULL), arg(5, NULL), 0)
 
 CALL(map, C, SPMV_MAP_COPY, SPMV_F64, arg(1, x), arg(2, y), N)
@@ -385,9 +387,11 @@ static const struct function functions[] = {
     ROW(solver_create_for_plan, 2, 1),
     ROW(solver_solve, 3, 1),
     ROW(solver_solve_operation, 3, 1),
+    ROW(solver_solve_many, 3, 1),
     ROW(solver_update_values, 2, 0),
     ROW(solver_set_callbacks, 1, 3),
     ROW(solver_describe, 2, 0),
+    ROW(solver_determinant, 2, 0),
     ROW(solve, 4, 2),
     ROW(map, 3, 0),
     ROW(map_binary, 4, 0),

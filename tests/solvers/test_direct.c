@@ -35,6 +35,20 @@ int64_t __wrap_host_memory_bytes(void)
     return machine;
 }
 
+static int64_t together; /* right-hand sides that were solved several at once */
+
+spmv_status __real_direct_solve_columns(struct direct *direct, spmv_type type, int64_t columns, int64_t stride,
+                                        const void *b, void *x);
+spmv_status __wrap_direct_solve_columns(struct direct *direct, spmv_type type, int64_t columns, int64_t stride,
+                                        const void *b, void *x);
+
+spmv_status __wrap_direct_solve_columns(struct direct *direct, spmv_type type, int64_t columns, int64_t stride,
+                                        const void *b, void *x)
+{
+    together += columns;
+    return __real_direct_solve_columns(direct, type, columns, stride, b, x);
+}
+
 static bool is(const char *name)
 {
     return library != NULL && strcmp(library + strlen("direct:"), name) == 0;
@@ -584,6 +598,259 @@ static struct rows hermitian_grid(int64_t side, int parts, double shift)
     return r;
 }
 
+/* [A B'; B 0] of a grid and differences along its rows: symmetric, with a zero block, and of known inertia. */
+static struct rows saddle(int64_t side)
+{
+    const int64_t n = side * side, m = n - side;
+    struct rows r = new_rows(n + m, 5 * n + 4 * m, 1);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t line = i / side, at = i % side;
+        if (line > 0)
+            add(&r, i, i - side, -1, 0);
+        if (at > 0)
+            add(&r, i, i - 1, -1, 0);
+        add(&r, i, i, 4, 0);
+        if (at < side - 1)
+            add(&r, i, i + 1, -1, 0);
+        if (line < side - 1)
+            add(&r, i, i + side, -1, 0);
+        if (i >= side)
+            add(&r, i, n + i - side, 1, 0);
+        if (i < m)
+            add(&r, i, n + i, -1, 0);
+    }
+    for (int64_t k = 0; k < m; k++) {
+        add(&r, n + k, k, -1, 0);
+        add(&r, n + k, k + side, 1, 0);
+    }
+    return r;
+}
+
+/* The Laplacian of a grid with imaginary numbers added to its diagonal: its own transpose, not Hermitian. */
+static struct rows complex_symmetric(int64_t side)
+{
+    struct rows g = grid(side), r = new_rows(g.n, g.nnz, 2);
+    for (int64_t i = 0; i < g.n; i++)
+        for (int64_t k = g.row_ptr[i]; k < g.row_ptr[i + 1]; k++)
+            add(&r, i, g.col[k], g.val[k] - (g.col[k] == i), g.col[k] == i ? 0.25 * (double)(i % 3) : 0.125);
+    release(&g);
+    return r;
+}
+
+/* A matrix that the library takes. */
+static struct rows suitable(int64_t side, int parts)
+{
+    return is("cholmod")  ? hermitian_grid(side, parts, 0)
+           : !is("mumps") ? random_rows(side * side, parts, true, true, 8)
+           : parts == 2   ? complex_symmetric(side)
+                          : hermitian_grid(side, 1, -0.5);
+}
+
+/* ------------------------------------------------------------- several right-hand sides */
+
+/* Columns that are more than n apart, in one array or two; the adjoint; a number that is not finite. */
+static void several(void **state)
+{
+    enum { SIDE = 9, N = SIDE * SIDE, K = 5, APART = N + 7 };
+    spmv_context *ctx = *state;
+    for (int parts = 1; parts <= 2; parts++) {
+        const spmv_type type = parts == 2 ? SPMV_C128 : SPMV_F64;
+        const int64_t bytes = (K * APART - 7) * 8 * parts, count = K * APART * parts;
+        struct rows r = suitable(SIDE, parts);
+        struct direct *d = create(ctx, &r), *adjoint = NULL;
+        double *const known = support_zeros(count, 8), *const b = support_zeros(count, 8),
+                      *const x = support_zeros(count, 8);
+        for (int64_t v = 0; v < K; v++) {
+            for (int64_t i = 0; i < N * parts; i++)
+                known[v * APART * parts + i] = (double)((i * i + 3 * v) % 15) - 7;
+            multiply(&r, known + v * APART * parts, b + v * APART * parts);
+        }
+        void *const there = support_upload(ctx, b, bytes), *const to = support_upload(ctx, x, bytes);
+        for (int alias = 0; alias < 2; alias++) {
+            void *const target = alias != 0 ? there : to;
+            assert_ok(ctx, direct_solve_columns(d, type, K, APART, there, target));
+            assert_ok(ctx, spmv_download(ctx, target, x, bytes));
+            for (int64_t v = 0; v < K; v++)
+                for (int64_t i = v * APART * parts; i < (v * APART + N) * parts; i++)
+                    assert_true(fabs(x[i] - known[i]) <= 1e5 * 0x1p-50);
+        }
+        /* x'b of A x = b is y'c, if A^H y = c and c = x: so y'b = x'x */
+        assert_ok(ctx, direct_create_adjoint(d, &adjoint));
+        assert_ok(ctx, spmv_upload(ctx, known, there, bytes));
+        assert_ok(ctx, direct_solve_columns(adjoint, type, K, APART, there, to));
+        assert_ok(ctx, spmv_download(ctx, to, x, bytes));
+        for (int64_t v = 0; v < K; v++) {
+            double of_y = 0, of_x = 0;
+            for (int64_t i = v * APART * parts; i < (v * APART + N) * parts; i++) {
+                of_y += x[i] * b[i]; /* the real part */
+                of_x += known[i] * known[i];
+            }
+            assert_true(fabs(of_y - of_x) <= 1e-9 * of_x);
+        }
+        b[2 * APART * parts] = NAN;
+        assert_ok(ctx, spmv_upload(ctx, b, there, bytes));
+        assert_fails(ctx, direct_solve_columns(d, type, K, APART, there, to), SPMV_ERROR_NOT_FINITE, "b has nan");
+        assert_ok(ctx, direct_solve_columns(d, type, 0, APART, there, to));
+        fail_at = 0;
+        allocations = 0;
+        assert_fails(ctx, direct_solve_columns(d, type, K, APART, there, to), SPMV_ERROR_MEMORY, "right-hand sides");
+        fail_at = -1;
+        direct_destroy(adjoint);
+        direct_destroy(d);
+        support_free_in(ctx, there, to);
+        support_free(known, b, x);
+        release(&r);
+    }
+}
+
+/* By a solver: the same iterations and, up to rounding, x as alone; a start that is not 0; one right-hand side that
+ * is not finite. */
+static void several_of_a_solver(void **state)
+{
+    enum { SIDE = 9, N = SIDE * SIDE, K = 35 }; /* two blocks */
+    spmv_context *ctx = *state;
+    struct rows r = suitable(SIDE, 1);
+    struct view a = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    double *const known = support_zeros(N * K, 8), *const b = support_zeros(N * K, 8), one[N], of[N];
+    spmv_solver_result result[K];
+    for (int v = 0; v < K; v++) {
+        for (int i = 0; i < N; i++)
+            one[i] = known[i * K + v] = (double)((i * i + 3 * v) % 15) - 7;
+        multiply(&r, one, of);
+        for (int i = 0; i < N; i++)
+            b[i * K + v] = of[i];
+    }
+    for (int begin = 0; begin < 3; begin++) { /* at 0, at another x, and with a NaN in a column */
+        spmv_solver *solver = NULL;
+        spmv_solver_options o;
+        spmv_solver_options_init(&o, sizeof o);
+        o.solver = library;
+        o.vectors = K;
+        o.zero_start = begin != 1;
+        double *const x = support_zeros(N * K, 8);
+        x[3] = 5;
+        b[40 * K + 33] = begin == 2 ? NAN : b[40 * K + 33];
+        void *const there = support_upload(ctx, b, 8 * N * K), *const to = support_upload(ctx, x, 8 * N * K);
+        assert_ok(ctx, spmv_solver_create(ctx, &a.csr, &o, &solver));
+        together = 0;
+        const spmv_status st = spmv_solver_solve(solver, there, to, result, sizeof *result);
+        assert_int_equal(together, K);
+        assert_int_equal(st, begin == 2 ? SPMV_ERROR_NOT_FINITE : SPMV_OK);
+        assert_ok(ctx, spmv_download(ctx, to, x, 8 * N * K));
+        for (int v = 0; v < K; v++) {
+            if (begin == 2 && v == 33)
+                continue;
+            assert_int_equal(result[v].status, SPMV_OK);
+            assert_int_equal(result[v].iterations, 1);
+            assert_true(result[v].true_residual <= result[v].tolerance);
+            for (int i = 0; i < N; i++)
+                assert_true(fabs(x[i * K + v] - known[i * K + v]) <= 1e5 * 0x1p-50);
+        }
+        spmv_solver_destroy(solver);
+        support_free_in(ctx, there, to);
+        free(x);
+    }
+    support_free(known, b);
+    release_view(&a);
+    release(&r);
+}
+
+/* ------------------------------------------------------------- determinants and inertia */
+
+/* The determinant by the library is that of dense factors. */
+static void same_determinant(spmv_context *ctx, const struct rows *r, const struct direct *d)
+{
+    struct direct_determinant det, expected;
+    struct direct *square = NULL;
+    struct view v = view_of(ctx, r, r->parts == 2 ? SPMV_C128 : SPMV_F64, 64, SPMV_MEMORY_HOST);
+    assert_ok(ctx, direct_create_dense(ctx, &v.csr, &square));
+    assert_ok(ctx, direct_determinant(square, &expected));
+    if (is("cudss") && direct_determinant(d, &det) == SPMV_ERROR_UNSUPPORTED)
+        goto done; /* of a general matrix */
+    assert_ok(ctx, direct_determinant(d, &det));
+    if (!(fabs(det.log - expected.log) <= 1e-10 * (1 + fabs(expected.log)) &&
+          fabs(det.phase[0] - expected.phase[0]) + fabs(det.phase[1] - expected.phase[1]) <= 1e-9))
+        fail_msg("%s: %.17g (%g, %g), not %.17g (%g, %g)", direct_brief(d), det.log, det.phase[0], det.phase[1],
+                 expected.log, expected.phase[0], expected.phase[1]);
+done:
+    direct_destroy(square);
+    release_view(&v);
+}
+
+/* A full matrix, positive definite: CHOLMOD has one supernode. */
+static struct rows full(int64_t n, int parts)
+{
+    struct rows r = new_rows(n, n * n, parts);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            add(&r, i, j, i == j ? 2 + (double)(i % 5) : 1 / (double)(n + i + j), (double)(i - j) / (double)(n * n));
+    return r;
+}
+
+static void determinant(void **state)
+{
+    spmv_context *ctx = *state;
+    for (int parts = 1; parts <= 2; parts++)
+        for (int64_t side = 1; side < 10; side++) { /* both signs, and more than f64 can hold */
+            const bool last = side == 9 && is("cholmod");
+            struct rows r = last ? full(90, parts) : suitable(side, parts),
+                        other = last ? full(90, parts) : suitable(side, parts);
+            for (int64_t k = 0; k < r.nnz * parts; k++) {
+                r.val[k] *= 0x1p100;
+                other.val[k] *= 0x1p-200;
+            }
+            struct direct *d = create(ctx, &r);
+            same_determinant(ctx, &r, d);
+            struct view v = view_of(ctx, &other, parts == 2 ? SPMV_C128 : SPMV_F64, 64, SPMV_MEMORY_HOST);
+            assert_ok(ctx, direct_update(d, &v.csr));
+            same_determinant(ctx, &other, d);
+            direct_destroy(d);
+            release_view(&v);
+            release(&r);
+            release(&other);
+        }
+}
+
+/* Of dense factors, by hand: rows of the identity in another order, a complex number, no rows. */
+static void determinant_by_hand(void **state)
+{
+    spmv_context *ctx = *state;
+    static const double cycle[] = {0, 2, 0, 0, 0, 3, 5, 0, 0}, swapped[] = {0, 2, 0, 3, 0, 0, 0, 0, 0.5};
+    struct rows r[] = {dense(3, cycle), dense(3, swapped), new_rows(1, 1, 2), new_rows(0, 0, 1)};
+    add(&r[2], 0, 0, -3, 4);
+    static const double expected[][3] = {{30, 1, 0}, {3, -1, 0}, {5, -0.6, 0.8}, {1, 1, 0}};
+    for (int i = 0; i < 4; i++) {
+        struct direct *d = NULL;
+        struct direct_determinant det;
+        struct view v = view_of(ctx, &r[i], r[i].parts == 2 ? SPMV_C128 : SPMV_F64, 64, SPMV_MEMORY_HOST);
+        assert_ok(ctx, direct_create_dense(ctx, &v.csr, &d));
+        assert_ok(ctx, direct_determinant(d, &det));
+        assert_true(fabs(det.log - log(expected[i][0])) <= 1e-15 && fabs(det.phase[0] - expected[i][1]) <= 1e-15 &&
+                    fabs(det.phase[1] - expected[i][2]) <= 1e-15);
+        assert_int_equal(det.negative, i < 3 ? -1 : 0);
+        direct_destroy(d);
+        release_view(&v);
+        release(&r[i]);
+    }
+}
+
+/* Of a library that counts eigenvalues. */
+static void inertia(void **state)
+{
+    spmv_context *ctx = *state;
+    enum { SIDE = 6 };
+    struct rows r = is("cholmod") ? hermitian_grid(SIDE, 2, 0) : saddle(SIDE);
+    struct direct *d = create(ctx, &r);
+    struct direct_determinant det;
+    assert_ok(ctx, direct_determinant(d, &det));
+    const int64_t constraints = is("cholmod") ? 0 : SIDE * SIDE - SIDE;
+    assert_int_equal(det.negative, constraints);
+    assert_int_equal(det.positive, SIDE * SIDE);
+    assert_int_equal(det.zero, 0);
+    direct_destroy(d);
+    release(&r);
+}
+
 /* ||x - known|| stays below this many roundings. */
 static void solves(spmv_context *ctx, struct direct *d, const struct rows *r, double bound)
 {
@@ -629,34 +896,6 @@ static void definite(void **state)
     release(&r);
 }
 
-/* [A B'; B 0] of a grid and differences along its rows: symmetric, with a zero block, and of known inertia. */
-static struct rows saddle(int64_t side)
-{
-    const int64_t n = side * side, m = n - side;
-    struct rows r = new_rows(n + m, 5 * n + 4 * m, 1);
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t line = i / side, at = i % side;
-        if (line > 0)
-            add(&r, i, i - side, -1, 0);
-        if (at > 0)
-            add(&r, i, i - 1, -1, 0);
-        add(&r, i, i, 4, 0);
-        if (at < side - 1)
-            add(&r, i, i + 1, -1, 0);
-        if (line < side - 1)
-            add(&r, i, i + side, -1, 0);
-        if (i >= side)
-            add(&r, i, n + i - side, 1, 0);
-        if (i < m)
-            add(&r, i, n + i, -1, 0);
-    }
-    for (int64_t k = 0; k < m; k++) {
-        add(&r, n + k, k, -1, 0);
-        add(&r, n + k, k + side, 1, 0);
-    }
-    return r;
-}
-
 static void indefinite(void **state)
 {
     spmv_context *ctx = *state;
@@ -684,14 +923,14 @@ static void indefinite(void **state)
     assert_ok(ctx, direct_update(d, &v.csr));
     solves(ctx, d, &r, 1e4);
     ((double *)v.val)[1] *= 2;
-    assert_fails(ctx, direct_update(d, &v.csr), SPMV_ERROR_NOT_SYMMETRIC, "a real symmetric matrix");
+    assert_fails(ctx, direct_update(d, &v.csr), SPMV_ERROR_NOT_SYMMETRIC, "takes a symmetric matrix");
     direct_destroy(d);
     release_view(&v);
     d = create(ctx, &shifted);
     solves(ctx, d, &shifted, 1e4);
     direct_destroy(d);
-    refused(ctx, &general, SPMV_ERROR_NOT_SYMMETRIC, "a real symmetric matrix");
-    refused(ctx, &complex, SPMV_ERROR_NOT_SYMMETRIC, "a real symmetric matrix");
+    refused(ctx, &general, SPMV_ERROR_NOT_SYMMETRIC, "takes a symmetric matrix");
+    refused(ctx, &complex, SPMV_ERROR_NOT_SYMMETRIC, "takes a symmetric matrix");
     release(&r);
     release(&general);
     release(&complex);
@@ -711,6 +950,9 @@ static void indefinite(void **state)
                 add(&periodic, i, j, i == j ? 2 * 0.1 : -0.1, 0);
     d = create(ctx, &periodic);
     assert_true(direct_rcond(d) == 0);
+    struct direct_determinant det;
+    assert_ok(ctx, direct_determinant(d, &det));
+    assert_true(det.positive == 29 && det.negative == 0 && det.zero == 1);
     direct_destroy(d);
     release(&periodic);
 }
@@ -756,9 +998,41 @@ static void choice(void **state)
     takes(ctx, hermitian_grid(9, 1, -0.5), of_indefinite);
     takes(ctx, dense(2, one_below), of_indefinite);
     takes(ctx, hermitian_grid(9, 2, -0.5), "KLU");
+    takes(ctx, complex_symmetric(9), of_indefinite);
     takes(ctx, random_rows(60, 1, true, true, 8), "UMFPACK"); /* ordered by COLAMD: its operations are not known */
     takes(ctx, windy_cube(4), "KLU");
     takes(ctx, windy_cube(14), "UMFPACK");
+}
+
+/* Light factors that do not fit the memory by KLU, which stores an index with each entry, are those of UMFPACK; if
+ * neither fits, the message says what is needed. */
+static void fallback_on_memory(void **state)
+{
+    spmv_context *ctx = *state;
+    struct direct *d = NULL;
+    struct rows r = windy_cube(5);
+    struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    assert_ok(ctx, direct_create(ctx, &v.csr, "direct:klu", &d));
+    const int64_t entries = strtoll(strstr(direct_describe(d), "ordering AMD, ") + strlen("ordering AMD, "), NULL, 10);
+    direct_destroy(d);
+    machine = 12 * entries; /* KLU: 16 bytes an entry; UMFPACK: 8 */
+    takes(ctx, windy_cube(5), "UMFPACK");
+    machine = 2 * entries;
+    assert_fails(ctx, direct_create(ctx, &v.csr, NULL, &d), SPMV_ERROR_MEMORY, "direct: the factors");
+    machine = INT64_MAX;
+    release_view(&v);
+    release(&r);
+    /* in the factorisation, of a matrix whose factors the analysis does not tell */
+    int64_t limit = 0;
+    r = random_rows(3000, 1, true, true, 8);
+    v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    spmv_memory_limit((int64_t)1 << 40);
+    spmv_memory_limit(((int64_t)1 << 40) - memory_limit_left(&limit) + 3000000);
+    assert_fails(ctx, direct_create(ctx, &v.csr, "direct:umfpack", &d), SPMV_ERROR_MEMORY, "MB expected) by UMFPACK");
+    assert_non_null(strstr(spmv_last_error(ctx), " bytes more are needed; the limit of "));
+    spmv_memory_limit(0);
+    release_view(&v);
+    release(&r);
 }
 
 /* New values: definite, indefinite, definite, general; the bits are those of a new solver. */
@@ -867,17 +1141,26 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest without[] = {with_context(broken_module)};
-    const struct CMUnitTest general[] = {with_context(known_answers),  with_context(patterns),
-                                         with_context(extreme_scales), with_context(small_sizes),
-                                         with_context(same_bits),      with_context(singular),
-                                         with_context(not_finite),     with_context(memory),
-                                         with_context(broken_module),  with_context(wrong_arguments)};
-    const struct CMUnitTest gpu[] = {with_context(on_gpu), with_context(small_sizes), with_context(wrong_arguments)};
+    const struct CMUnitTest general[] = {
+        with_context(known_answers),   with_context(patterns),  with_context(extreme_scales),
+        with_context(small_sizes),     with_context(same_bits), with_context(singular),
+        with_context(not_finite),      with_context(memory),    with_context(broken_module),
+        with_context(wrong_arguments), with_context(several),   with_context(several_of_a_solver),
+        with_context(determinant)};
+    const struct CMUnitTest gpu[] = {
+        with_context(on_gpu),  with_context(small_sizes),         with_context(wrong_arguments),
+        with_context(several), with_context(several_of_a_solver), with_context(determinant)};
     const struct CMUnitTest klu[] = {with_context(description)};
-    const struct CMUnitTest cholmod[] = {with_context(definite), with_context(broken_module)};
-    const struct CMUnitTest mumps[] = {with_context(indefinite), with_context(broken_module)};
-    const struct CMUnitTest all[] = {with_context(choice), with_context(new_values), with_context(missing_module)};
-    int failed = 0, there = 0, count = 0;
+    const struct CMUnitTest cholmod[] = {with_context(definite),    with_context(broken_module),
+                                         with_context(several),     with_context(several_of_a_solver),
+                                         with_context(determinant), with_context(inertia)};
+    const struct CMUnitTest mumps[] = {with_context(indefinite),  with_context(broken_module),
+                                       with_context(several),     with_context(several_of_a_solver),
+                                       with_context(determinant), with_context(inertia)};
+    const struct CMUnitTest always[] = {with_context(determinant_by_hand)};
+    const struct CMUnitTest all[] = {with_context(choice), with_context(fallback_on_memory), with_context(new_values),
+                                     with_context(missing_module)};
+    int failed = cmocka_run_group_tests(always, NULL, NULL), there = 0, count = 0;
     for (int i = 0; direct_named(i) != NULL; i++) {
         library = direct_named(i);
         if (is("cudss")) {

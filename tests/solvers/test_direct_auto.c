@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
+#include "core/runtime.h"
 #include "formats/matrix_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_module.h"
@@ -123,6 +124,67 @@ static void leaves_it(void **state)
     close_system(ctx, &s);
 }
 
+/* Complex, its own transpose: cocg begins, and direct goes on. */
+static void takes_direct_from_cocg(void **state)
+{
+    spmv_context *ctx = *state;
+    struct system s = open_system(ctx, INDEFINITE, SHIFT);
+    const int64_t n = s.a.rows;
+    double *const val = support_zeros(2 * s.a.nnz, 8), *const x = support_zeros(2 * n, 8),
+                  *const b = support_zeros(2 * n, 8);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = row_first(&s.a, i); k < row_first(&s.a, i + 1); k++) {
+            val[2 * k] = s.val[k];
+            val[2 * k + 1] = s.a.col[k] == i ? 1e-3 : 0;
+            b[2 * i] += val[2 * k] * s.known[s.a.col[k]];
+            b[2 * i + 1] += val[2 * k + 1] * s.known[s.a.col[k]];
+        }
+    spmv_csr a = s.a;
+    a.val = val;
+    a.type = SPMV_C128;
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    o.zero_start = 1;
+    spmv_solver_result r[2];
+    void *const of_b = support_upload(ctx, b, 16 * n), *const there = support_upload(ctx, x, 16 * n);
+    spmv_solver *solver = NULL;
+    assert_ok(ctx, spmv_solver_create(ctx, &a, &o, &solver));
+    assert_ok(ctx, spmv_solver_solve(solver, of_b, there, &r[0], sizeof *r));
+    assert_string_equal(r[0].solver, "direct");
+    assert_non_null(strstr(r[0].why_solver, "less work than cocg"));
+    assert_ok(ctx, spmv_solver_solve(solver, of_b, there, &r[1], sizeof *r));
+    assert_int_equal(r[1].iterations, 1);
+    assert_ok(ctx, spmv_download(ctx, there, x, 16 * n));
+    for (int64_t i = 0; i < n; i++)
+        assert_true(fabs(x[2 * i] - s.known[i]) <= 1e-8 && fabs(x[2 * i + 1]) <= 1e-8);
+    spmv_solver_destroy(solver);
+    support_free_in(ctx, of_b, there);
+    support_free(val, x, b);
+    close_system(ctx, &s);
+}
+
+/* Factors that do not fit the memory: the solve ends soon, and the message says what they need. */
+static void beyond_memory(void **state)
+{
+    spmv_context *ctx = *state;
+    struct system s = open_system(ctx, INDEFINITE, 2.3);
+    spmv_solver_result r;
+    int64_t limit = 0;
+    spmv_memory_limit(INT64_MAX / 2);
+    const int64_t used = INT64_MAX / 2 - memory_limit_left(&limit);
+    spmv_memory_limit(used + 6500000);
+    spmv_solver *const solver = open_solver(ctx, &s);
+    const spmv_status st = spmv_solver_solve(solver, s.b, s.there, &r, sizeof r);
+    spmv_memory_limit(0);
+    assert_int_equal(st, SPMV_ERROR_ITERATIONS);
+    assert_int_equal(r.status, st);
+    assert_true(r.iterations < 12000); /* of the 144,000 that are allowed */
+    if (strstr(spmv_last_error(ctx), "; direct: ") == NULL || strstr(spmv_last_error(ctx), " bytes ") == NULL)
+        fail_msg("%s", spmv_last_error(ctx));
+    spmv_solver_destroy(solver);
+    close_system(ctx, &s);
+}
+
 static void without_modules(void **state)
 {
     spmv_context *ctx = *state;
@@ -138,7 +200,8 @@ static void without_modules(void **state)
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
-    const struct CMUnitTest with[] = {with_context(takes_direct), with_context(leaves_it)};
+    const struct CMUnitTest with[] = {with_context(takes_direct), with_context(leaves_it),
+                                      with_context(takes_direct_from_cocg), with_context(beyond_memory)};
     const struct CMUnitTest without[] = {with_context(without_modules), with_context(leaves_it)};
     const char *const built = getenv("SPMV_DIRECT_BUILT");
     const bool gpu = support_backend == SPMV_BACKEND_CUDA; /* whose iterations take less than an analysis */

@@ -40,7 +40,7 @@ from ._primitives import (
     sort,
 )
 from ._sddmm import SDDMM
-from ._solve import AccuracyWarning, Result, Solver, solve
+from ._solve import AccuracyWarning, Inertia, Result, SlogDet, Solver, solve
 from ._spgemm import MultiplyPlan, SpgemmPlan, multiply, multiply_triple, spgemm, spgemm_triple
 from ._version import __version__
 
@@ -54,12 +54,14 @@ __all__ = [
     "Group",
     "GroupMatrix",
     "GroupSolver",
+    "Inertia",
     "LeastSquaresResult",
     "MultiplyPlan",
     "Pattern",
     "Plan",
     "Result",
     "SDDMM",
+    "SlogDet",
     "Solver",
     "SpgemmPlan",
     "__version__",

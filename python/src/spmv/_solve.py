@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 from dataclasses import dataclass, field, fields
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,21 @@ from ._plan import Plan, _Base, _writable
 
 class AccuracyWarning(UserWarning):
     """x may have few right digits, though its residual is small."""
+
+
+class SlogDet(NamedTuple):
+    """Sign and logarithm of a determinant, as ``numpy.linalg.slogdet`` returns."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class Inertia(NamedTuple):
+    """The numbers of eigenvalues above 0, below 0 and 0 to rounding."""
+
+    positive: int
+    negative: int
+    zero: int
 
 
 @dataclass(frozen=True)
@@ -341,6 +356,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             self._options,
         )
         self._own = own
+        self._direct = solver.startswith("direct")  # or found by a solve
         self._joins = False  # whether b of several columns may be solved by a solver for several, made on the way
         self._others: dict[Any, Solver] = {}  # made on first use: for other types
         borrow = matrix.device != "cpu" or not context.is_cuda
@@ -424,15 +440,16 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             raise ValueError(f"b has the shape {given.shape}, the matrix has {n} rows")
         start = None if x0 is None else _checked_start(x0, given.shape, self._dtype, context)
         columns = given.shape[1] if len(given.shape) == 2 else 1
-        if columns == self._vectors:
+        if columns == self._vectors or (columns > 1 and callback is None and self._takes_any_number()):
             return self._solve_at_once(given, start, trans, callback, on_residual)
         if callback is not None:
             raise NotImplementedError(f"callback needs one right-hand side, b has {columns}: on_residual works")
         return self._solve_in_parts(given, start, trans, on_residual)
 
     def _solve_at_once(self, b: View, start: View | None, trans: str, callback: Any, on_residual: Any) -> Result:
-        """b with as many columns as the solver has vectors."""
+        """b with as many columns as the solver has vectors, or with any number for its factors."""
         context = self._context
+        columns = b.shape[1] if len(b.shape) == 2 else 1
         rhs, _ = taken(b, "b", self._dtype, context)
         check_finite(rhs if rhs.on_host else b, "b")
         result, target = _start(start, b, b.shape, self._dtype, context)
@@ -441,7 +458,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._calling.kind = b.kind
         try:
             status, message, rows = _core.solver_solve(
-                self._handle, _OPERATIONS[trans], rhs.address, target.address, self._vectors, tell, on_residual
+                self._handle, _OPERATIONS[trans], rhs.address, target.address, columns, tell, on_residual
             )
         finally:
             self._calling.kind = before
@@ -449,7 +466,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             for v, name in ((b, "b"), (start, "x0"), (self._values(), "A.data")):
                 if v is not None and not v.on_host:
                     raise_not_finite(downloaded(context, v), name)
+        self._direct = rows[-1]["solver"] == "direct"
         return result_of(_end(result, target, b, context), status, message, rows)
+
+    def _takes_any_number(self) -> bool:
+        """Whether columns are solved at once, whatever their number is: by factors, which take several together."""
+        return self._direct and self._dtype.kind == "f"
 
     def _solve_in_parts(self, b: View, start: View | None, trans: str, on_residual: Any) -> Result:
         """b with any number of columns, as many at a time as the solver has vectors, or as those that follow can be."""
@@ -575,6 +597,45 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
                 if self._keep is not None:
                     self._keep = m.keep
 
+    def slogdet(self) -> SlogDet:
+        """Sign and logarithm of the determinant of A, from the factors of ``"direct"``.
+
+        Nothing is computed: both come with the factors. A solver without factors, or a library that does not
+        tell (``"direct:cudss"`` of a matrix that is not symmetric), is a NotImplementedError. An ``"auto"`` solver has
+        factors for at most 200 rows, or after a solve that took ``"direct"``.
+
+        Returns
+        -------
+        SlogDet
+            ``sign``: det A / abs(det A), a float, or a complex number for a complex A; ``logabsdet``: the
+            natural logarithm of abs(det A). As ``numpy.linalg.slogdet``. An A that is exactly singular
+            has no factors: making the solver raises.
+
+        Examples
+        --------
+        >>> import numpy as np, spmv
+        >>> sign, log = spmv.Solver(spmv.generate("poisson2d:2")).slogdet()
+        >>> float(sign), round(float(np.exp(log)), 9)  # the eigenvalues are 2, 4, 4 and 6
+        (1.0, 192.0)
+        """
+        log, phase, *_ = _core.solver_determinant(self._handle)
+        is_complex = self._matrix.data is not None and self._matrix.data.dtype.kind == "c"
+        return SlogDet(np.complex128(complex(*phase)) if is_complex else np.float64(phase[0]), np.float64(log))
+
+    def inertia(self) -> Inertia:
+        """The numbers of positive, negative and zero eigenvalues of a symmetric or Hermitian A.
+
+        From the factors of CHOLMOD, MUMPS or cuDSS (``"direct"`` takes one of them where it is there). Zero
+        eigenvalues are those that are 0 to rounding. NotImplementedError if they are not known.
+        """
+        *_, positive, negative, zero = _core.solver_determinant(self._handle)
+        if negative < 0:
+            raise NotImplementedError(
+                "the inertia is not known: it comes with factors of a symmetric matrix by direct:cholmod, "
+                "direct:mumps or direct:cudss"
+            )
+        return Inertia(positive, negative, zero)
+
     def __repr__(self) -> str:
         return f"<spmv.Solver: {self.shape[0]} rows, {self._dtype}, on {self._context.device}>"
 
@@ -648,7 +709,7 @@ class _OperatorSolver(Solver):
             check_symmetry=check_symmetry, rung=rung, estimate_error=estimate_error, accuracy=accuracy,
         )  # fmt: skip
         self._calling = calling = threading.local()
-        self._joins, self._others = False, {}
+        self._direct, self._joins, self._others = False, False, {}
 
         def kind() -> str:
             return getattr(calling, "kind", "numpy")  # the check of symmetry comes before any b
