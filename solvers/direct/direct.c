@@ -388,17 +388,18 @@ static spmv_status open_from(struct direct *d, const struct library *l)
  * that for the GPU. */
 static spmv_status open_first(struct direct *d)
 {
-    spmv_status st = open_from(d, on_host);
+    char sentence[sizeof d->ctx->error];
+    const spmv_status st = open_from(d, on_host);
     const double analysis = DISSECTION * (double)d->n;
     const bool slow =
         st == SPMV_OK ? direct_expected(d) > analysis : st == SPMV_ERROR_UNSUPPORTED || st == SPMV_ERROR_MEMORY;
-    if (slow && analysis < d->most && takes(d, on_gpu, &d->facts) &&
-        solver_module_open(d->ctx, &on_gpu->module) != NULL) {
-        st = open_library(d, on_gpu);
-        if (st != SPMV_OK)
-            st = open_from(d, on_host);
-    }
-    return st;
+    if (!slow || !(analysis < d->most) || !takes(d, on_gpu, &d->facts))
+        return st;
+    memcpy(sentence, d->ctx->error, sizeof sentence);
+    if (solver_module_open(d->ctx, &on_gpu->module) == NULL)
+        return st == SPMV_OK ? st : context_fail(d->ctx, st, "%s", sentence);
+    const spmv_status of_gpu = open_library(d, on_gpu);
+    return of_gpu == SPMV_OK ? of_gpu : open_from(d, on_host);
 }
 
 static spmv_status open_named(struct direct *d)

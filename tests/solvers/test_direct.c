@@ -1185,7 +1185,7 @@ int main(int argc, char **argv)
             failed += cmocka_run_group_tests(klu, NULL, NULL);
     }
     library = NULL;
-    if (there == count && !have_module("direct:cudss")) /* which takes everything on a GPU */
+    if (there == count)
         failed += cmocka_run_group_tests(all, NULL, NULL);
     return failed != 0 ? 1 : there == 0 ? SKIPPED : 0;
 }
