@@ -25,6 +25,7 @@
 #   abi       the library's binary interface is compatible with that commit's (abi.py)
 #   registers no CUDA kernel uses more registers or spills more than in that commit (registers.py);
 #             passes without cuobjdump
+#   aarch64   builds for aarch64, runs the tests under emulation, compares bits (aarch64.sh; some 40 minutes)
 #   speed     nothing is slower than in that commit (speed.py; also on a GPU if there is one); for a
 #             quiet machine
 #
@@ -42,7 +43,7 @@ set -uo pipefail
 cd "$root" || exit 1
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
-all_stages=(format layers build tests ranks asan ubsan release install symbols python fuzz mutate bits abi registers speed)
+all_stages=(format layers build tests ranks asan ubsan release install symbols python fuzz mutate bits abi registers aarch64 speed)
 check_build=$root/build/check
 
 run_ctest() {
@@ -198,6 +199,10 @@ stage_registers() {
         return 0
     fi
     python3 scripts/checks/registers.py
+}
+
+stage_aarch64() {
+    bash scripts/checks/aarch64.sh
 }
 
 stage_speed() {
