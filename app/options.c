@@ -915,7 +915,7 @@ static spmv_status check_given(const struct options *o, enum option_commands com
 {
     for (int i = 0; i < OPTIONS; i++)
         if (o->given[i] && (rows[i].commands & commands) == 0) {
-            char takers[160];
+            char takers[200];
             list_takers(rows[i].commands, takers, sizeof takers);
             complain("option --%s is not for %s; %s", rows[i].name, command, takers);
             return SPMV_ERROR_ARGUMENT;

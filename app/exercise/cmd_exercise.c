@@ -100,21 +100,19 @@ static spmv_status compile(const char *path, const char *object)
 {
     const bool device = ends_in(path, ".cu");
     const char *const variable = device ? "NVCC" : "CC", *const set = getenv(variable);
+    const char *const usual = device ? "nvcc" : "cc";
     char compiler[PATH_MOST], safe[PATH_MOST + 2];
     char *words[WORDS_MOST];
     int count = 0, how = 0;
     pid_t pid;
-    snprintf(compiler, sizeof compiler, "%s",
-             set != NULL && set[strspn(set, " ")] != '\0' ? set
-             : device                                     ? "nvcc"
-                                                          : "cc");
+    snprintf(compiler, sizeof compiler, "%s", set != NULL && set[strspn(set, " ")] != '\0' ? set : usual);
     snprintf(safe, sizeof safe, "%s%s", path[0] == '-' ? "./" : "", path); /* it is no option */
     for (char *rest = compiler, *word; count < WORDS_MOST / 2 && (word = strtok_r(rest, " ", &rest)) != NULL;)
         words[count++] = word;
     /* -Bsymbolic: the student's functions are not replaced by those of the same name in libraries */
     const char *const of_c[] = {
-        "-std=gnu11", "-O1",  "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fPIC", "-shared", "-Wl,-Bsymbolic",
-        "-o",         object, safe, "-lm",   NULL};
+        "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-o",
+        object,       safe,  "-lm",   NULL};
     const char *const of_cuda[] = {"-O1", "-Xcompiler", "-fPIC", "-shared", "-o", object, safe, NULL};
     const char *const *const more = device ? of_cuda : of_c;
     for (int i = 0; more[i] != NULL; i++)

@@ -24,7 +24,7 @@
 #include "app/exercise/exercise.h"
 #include "app/output.h"
 #include "app/stops.h"
-#include "core/clock.h"
+#include "bench/timing.h"
 
 enum { ARRAYS_MOST = 16, FENCE = 1 << 20, FILL = 0x7f };
 
@@ -74,7 +74,7 @@ void case_wrong(const char *table, const char *format, ...)
     va_start(values, format);
     vsnprintf(what, sizeof what, format, values);
     va_end(values);
-    snprintf(v->text, sizeof v->text, "%s: %s\n%s", v->running, what, table != NULL ? table : "");
+    snprintf(v->text, sizeof v->text, "%s:\n  %s\n%s", v->running, what, table != NULL ? table : "");
     end_child(OUTCOME_WRONG);
 }
 
@@ -291,6 +291,6 @@ spmv_status exercise_run(const struct exercise *e, const char *object, bool devi
     else if (WIFSIGNALED(how))
         snprintf(what, sizeof what, "crashes: %s", strsignal(WTERMSIG(how)));
     verdict->outcome = OUTCOME_WRONG;
-    snprintf(verdict->text, sizeof verdict->text, "%s: %s\n", verdict->running, what);
+    snprintf(verdict->text, sizeof verdict->text, "%s:\n  %s\n", verdict->running, what);
     return SPMV_OK;
 }

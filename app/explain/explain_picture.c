@@ -100,30 +100,31 @@ static const char *title_of(const struct explain_page *page)
     return page->count > 0 && page->lines[0].cells == NULL ? page->lines[0].label : "";
 }
 
-/* Whether the step before is the row above, so that lines can lead from it. */
-static bool follows(const struct explain_page *page, int64_t k)
-{
-    const struct explain_line *const line = &page->lines[k];
-    return k > 0 && line->sets != NULL && line->launch != NULL && (line->step > 0 || line[-1].launch == NULL) &&
-           line[-1].sets != NULL && line[-1].n == line->n && !line[-1].idle &&
-           memcmp(line->sets, line[-1].sets, (size_t)line->n * sizeof *line->sets) != 0;
-}
-
-static void draw_links(struct drawing *d, const struct picture *p, const struct explain_line *line, double from,
+/* Draws the lines to a row from the row above, or with d NULL nothing. Returns whether there are any: a
+ * cell has them if it changed, and is made of cells of the row above alone. */
+static bool draw_links(struct drawing *d, const struct picture *p, const struct explain_line *line, double from,
                        double to)
 {
     const struct explain_line *const before = line - 1;
-    drawing_colour(d, 0.27, 0.47, 0.67);
+    bool any = false;
+    if (line->sets == NULL || before->sets == NULL || before->idle)
+        return false;
     for (int64_t i = 0; i < line->n; i++) {
-        uint64_t rest = line->sets[i];
-        for (int64_t j; rest != before->sets[i] && (j = find_operand(before, i, rest)) >= 0; rest &= ~before->sets[j]) {
-            drawing_move(d, MARGIN + p->label + p->cell * ((double)j + 0.5), from);
+        int64_t operands[CELLS_MOST], count = 0;
+        uint64_t rest = i < before->n && line->sets[i] == before->sets[i] ? 0 : line->sets[i];
+        for (int64_t j; rest != 0 && (j = find_operand(before, i, rest)) >= 0; rest &= ~before->sets[j])
+            operands[count++] = j;
+        any = any || (rest == 0 && count > 0);
+        for (int64_t k = 0; d != NULL && rest == 0 && k < count; k++) {
+            drawing_move(d, MARGIN + p->label + p->cell * ((double)operands[k] + 0.5), from);
             drawing_line(d, MARGIN + p->label + p->cell * ((double)i + 0.5), to);
-            if (rest == before->sets[j])
-                break;
         }
     }
-    drawing_stroke(d, 1.25);
+    if (d != NULL && any) {
+        drawing_colour(d, 0.27, 0.47, 0.67);
+        drawing_stroke(d, 1.25);
+    }
+    return any;
 }
 
 static void draw_row(struct drawing *d, const struct picture *p, const struct explain_line *line, double y)
@@ -164,9 +165,8 @@ static double walk(struct drawing *d, const struct picture *p)
         last = line->cells == NULL ? line : last;
         if (line->cells == NULL || line->idle)
             continue;
-        const bool linked = follows(page, k);
-        const double gap = linked ? LINK : GAP;
-        if (d != NULL && linked)
+        const double gap = k > 0 && draw_links(NULL, p, line, 0, 0) ? LINK : GAP;
+        if (d != NULL && k > 0)
             draw_links(d, p, line, y, y + gap);
         if (d != NULL)
             draw_row(d, p, line, y + gap);
