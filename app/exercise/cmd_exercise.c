@@ -60,8 +60,9 @@ static spmv_status list_exercises(const struct options *o)
                               json_pack("{s:s, s:s, s:s}", "name", e->name, "lesson", e->lesson, "about", e->about));
     }
     if (text)
-        printf("\nBegin with:  spmv exercise %s > %s.c\nTest it:     spmv exercise %s %s.c\n", exercises[0]->name,
-               exercises[0]->name, exercises[0]->name, exercises[0]->name);
+        printf("\nThe lessons are in docs/lessons of the source, or below /usr/share/doc/spmv.\n"
+               "Begin with:  spmv exercise %s > %s.c\nTest it:     spmv exercise %s %s.c\n",
+               exercises[0]->name, exercises[0]->name, exercises[0]->name, exercises[0]->name);
     json_put(root, "exercises", list);
     const spmv_status st = text ? finish_stdout() : SPMV_OK;
     if (st == SPMV_OK && o->json)

@@ -53,6 +53,7 @@ void case_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * written. case_output: n elements with a value that no result has (case_is_set). */
 void *case_input(const char *name, const void *values, int64_t n, size_t size);
 void *case_output(const char *name, int64_t n, size_t size);
+void *case_scratch(int64_t n, size_t size); /* for the test itself */
 bool case_is_set(const void *element, size_t size);
 
 /* Ends a case: no array was written before its beginning. */

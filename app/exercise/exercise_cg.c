@@ -178,8 +178,6 @@ const struct exercise exercise_cg = {
     "        r[i] = b[i] - q[i];\n"
     "\n"
     "    /* Your code here, with a third vector p: alpha, x, r, beta, p, in a loop. */\n"
-    "    (void)rtol;\n"
-    "    (void)most;\n"
     "\n"
     "    free(r);\n"
     "    free(q);\n"

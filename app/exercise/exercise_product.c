@@ -14,7 +14,7 @@
 typedef void product(int64_t rows, const int64_t *row_ptr, const int32_t *col, const double *val, const double *x,
                      double *y);
 
-enum { ROWS_MOST = 100003, NONZEROS_MOST = 4 * ROWS_MOST, SHOWN = 8 };
+enum { ROWS_MOST = 100003, SHOWN = 8 };
 
 /* How many entries a row has. */
 enum lengths { EMPTY, ONE, UP_TO_8, FIRST_EMPTY, LAST_EMPTY, SECOND_EMPTY, HOLES, ALL_IN_ONE, HUGE_THEN_SMALL };
@@ -62,18 +62,26 @@ static int64_t length_of(const struct matrix_case *m, int64_t i, uint64_t *state
     }
 }
 
-static int64_t row_ptr[ROWS_MOST + 1];
-static int32_t col[NONZEROS_MOST];
-static double val[NONZEROS_MOST], x[ROWS_MOST], y[ROWS_MOST];
+static int64_t *row_ptr;
+static int32_t *col;
+static double *val, *x, *y;
 
-/* Fills the arrays above; columns ascend within a row. y = A x, row by row. */
+/* Makes the arrays above; columns ascend within a row. y = A x, row by row. */
 static void make(const struct matrix_case *m)
 {
     uint64_t state = 2007 + (uint64_t)m->rows;
+    row_ptr = case_scratch(m->rows + 1, sizeof *row_ptr);
+    row_ptr[0] = 0;
+    for (int64_t i = 0; i < m->rows; i++)
+        row_ptr[i + 1] = row_ptr[i] + length_of(m, i, &state);
+    col = case_scratch(row_ptr[m->rows], sizeof *col);
+    val = case_scratch(row_ptr[m->rows], sizeof *val);
+    x = case_scratch(m->cols, sizeof *x);
+    y = case_scratch(m->rows, sizeof *y);
     for (int64_t j = 0; j < m->cols; j++)
         x[j] = (double)(1 + random_below(&state, 9));
     for (int64_t i = 0; i < m->rows; i++) {
-        const int64_t length = length_of(m, i, &state), begin = row_ptr[i];
+        const int64_t begin = row_ptr[i], length = row_ptr[i + 1] - begin;
         const int64_t step = length > 0 ? m->cols / length : 1, shift = random_below(&state, step);
         y[i] = 0;
         for (int64_t k = begin; k < begin + length; k++) {
@@ -81,7 +89,6 @@ static void make(const struct matrix_case *m)
             val[k] = m->lengths == HUGE_THEN_SMALL && i == 0 ? 1e30 : (double)(1 + random_below(&state, 9));
             y[i] += val[k] * x[col[k]];
         }
-        row_ptr[i + 1] = begin + length;
     }
 }
 

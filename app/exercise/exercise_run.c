@@ -107,6 +107,11 @@ void *case_output(const char *name, int64_t n, size_t size)
     return add_array(name, NULL, n, size);
 }
 
+void *case_scratch(int64_t n, size_t size)
+{
+    return add_array("the test", NULL, n, size);
+}
+
 bool case_is_set(const void *element, size_t size)
 {
     for (size_t i = 0; i < size; i++)

@@ -116,7 +116,7 @@ static void show_cells(struct table *t, int64_t at, int64_t n, int64_t *first, i
 /* Compares; if a typical mistake gives what was found, the message says so. */
 static void compare(const struct operator_case *o, bool exclusive, const int64_t *in, const int64_t *found, int64_t n)
 {
-    static int64_t right[LARGEST], other[LARGEST];
+    int64_t *const right = case_scratch(n, sizeof *right), *const other = case_scratch(n, sizeof *other);
     struct table t = {.length = 0};
     int64_t first, end;
     scan_of(o, exclusive, in, right, n);
@@ -153,11 +153,11 @@ static void call(void *function, bool exclusive, binary *op, int64_t identity, c
 
 static void test_scan(void *function, const char *name, bool exclusive, int64_t n, bool in_place)
 {
-    static int64_t values[LARGEST];
     for (int k = 0; k < OPERATORS; k++) {
         const struct operator_case *const o = &operators[k];
         case_begin("%s, operator %s, %lld value%s%s", name, o->name, (long long)n, n == 1 ? "" : "s",
                    in_place ? ", in place (out is in)" : "");
+        int64_t *const values = case_scratch(n, sizeof *values);
         fill(o, values, n);
         int64_t *const out = case_output("out", n, sizeof *out);
         if (in_place)
@@ -339,7 +339,8 @@ enum { TREES = 3 };
 static void compare_pairs(const struct operator_case *o, const int64_t *values, const int64_t *heads,
                           const struct pair *cells, int64_t n)
 {
-    static int64_t right[LARGEST], right_head[LARGEST], found[LARGEST], found_head[LARGEST];
+    int64_t *const right = case_scratch(n, sizeof *right), *const right_head = case_scratch(n, sizeof *right_head);
+    int64_t *const found = case_scratch(n, sizeof *found), *const found_head = case_scratch(n, sizeof *found_head);
     struct table t = {.length = 0};
     int64_t first, end;
     for (int64_t i = 0; i < n; i++) {
@@ -367,8 +368,6 @@ static void compare_pairs(const struct operator_case *o, const int64_t *values, 
 
 static void run_segmented_scan(void *const *functions)
 {
-    static int64_t values[LARGEST], heads[LARGEST];
-    static struct pair cells[LARGEST];
     combination *combine;
     memcpy(&combine, functions, sizeof combine);
     for (int s = 1; s < SIZES; s++)
@@ -382,6 +381,9 @@ static void run_segmented_scan(void *const *functions)
                     uint64_t state = (uint64_t)n;
                     case_begin("operator %s, %lld value%s, %s, scan by %s", o->name, (long long)n, n == 1 ? "" : "s",
                                cuts[cut], trees[tree].name);
+                    int64_t *const values = case_scratch(n, sizeof *values);
+                    int64_t *const heads = case_scratch(n, sizeof *heads);
+                    struct pair *const cells = case_scratch(n, sizeof *cells);
                     fill(o, values, n);
                     for (int64_t i = 0; i < n; i++) {
                         heads[i] = is_head(cut, &state, i, n);

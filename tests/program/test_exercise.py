@@ -30,7 +30,6 @@ WRONG = {
     "scan": [
         (INCLUSIVE, "out[i] = i > 1 ? op(out[i - 1], in[i - 1]) : i > 0 ? in[0] : 0;",
          ["scan_inclusive, operator add, 1 value: out[0] is 0, expected 3", "this is the exclusive scan"]),
-        (INCLUSIVE, "if (i > 0) out[i - 1] = op(i > 1 ? out[i - 2] : 0, in[i - 1]);", ["1 value: out[0] is not written"]),
         ("i < n; i++)\n        out[i] = i", "i <= n; i++)\n        out[i] = i", ["0 values: uses in[0], but in has 0 elements"]),
         ("op(out[i - 1], in[i])", "op(in[i], out[i - 1])",
          ["operator compose, 2 values", "compose(12, 34) = 30, compose(34, 12) = 36: it does not commute"]),
@@ -40,9 +39,8 @@ WRONG = {
          ["1024 values, measured: right, but op is called 523776 times (the work); at most 1024 are asked"]),
         ("sum = identity", "sum = 0", ["scan_exclusive, operator compose, 1 value: out[0] is 0, expected 10"]),
         ("out[i] = sum;", "((int64_t *)in)[i] = sum;", ["scan_exclusive", "writes to in[0], which is an input"]),
-        (INCLUSIVE, "while (n >= 0) ;", ["does not end within 0.3 s", "scan_inclusive, operator add, 1 value:"]),
+        (INCLUSIVE, "for (;;) ;", ["does not end within 0.6 s", "scan_inclusive, operator add, 1 value:"]),
         (INCLUSIVE, "*(volatile int *)0 = 1;", ["1 value: crashes: it uses an address outside its arrays"]),
-        (INCLUSIVE, "__builtin_trap();", ["1 value: crashes: "]),
         (INCLUSIVE, "exit(0);", ["1 value: ends the program"]),
         (INCLUSIVE, "scan_inclusive(op, in, out, n);", ["1 value: crashes: ", "calls itself too often"]),
         ("out[i] = i > 0", "out[-1] = 0, out[i] = i > 0", ["1 value: writes before the beginning of out"]),
@@ -57,7 +55,6 @@ WRONG = {
          ["right, but op is called 8977 times (the work); at most 2000", "measured"]),
         ("op(out[i - d], out[i]);\n    for (d", "op(out[i], out[i - d]);\n    for (d", ["compose, 2 values: out[1] is", "it does not commute"]),
         ("i = 3 * d - 1", "i = 3 * d", ["add, 3 values: out[2] is 7, expected 11"]),
-        ("d /= 2; d >= 1", "d /= 2; d > 1", ["add, 3 values: out[2] is 7, expected 11"]),
         ("i < n; i++)\n        out", "i < n - 1; i++)\n        out", ["add, 1 value: out[0] is not written"]),
     ],
     "segmented-scan": [
@@ -80,13 +77,11 @@ WRONG = {
     ],
     "cg": [
         ("r[i] + rho / before * p[i]", "r[i]", ["a diagonal with 3 different values, n = 12: more than 6 products"]),
-        ("rho / before * p[i]", "before / rho * p[i]", ["3 different values"]),
         (" && sqrt(rho) > goal", "", ["n = 0: more than 3 products"]),
         ("sqrt(rho) > goal", "(k == 0 && n > 0 || sqrt(rho) > goal)", ["b = 0: ||b - A x|| is nan"]),
         ("k < most && ", "", ["most = 5: more than 8 products"]),
         ("r[i] = b[i] - q[i]", "r[i] = b[i]", ["start x = random numbers"]),
         ("return k;", "return k + 1;", ["n = 0: returns 1 iterations; 0 are needed"]),
-        ("x[i] += alpha * p[i];", "x[i] += alpha * q[i];", ["n = 1, A = (2): ||b - A x|| is"]),
     ],
 }  # fmt: skip
 
@@ -152,7 +147,7 @@ class Exercise(test_program.Case):
                 self.write(f"{name}{number}.c", "#include <stdlib.h>\n" + text.replace(old, new))
                 jobs.append((name, f"{name}{number}.c", says))
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            results = list(pool.map(lambda job: self.check(job[0], job[1], "--max-seconds", "0.3" if "0.3" in job[2][0] else "20"), jobs))
+            results = list(pool.map(lambda job: self.check(job[0], job[1], "--max-seconds", "0.6" if "0.6" in job[2][0] else "20"), jobs))
         for (name, path, says), done in zip(jobs, results):
             self.assertEqual((done.returncode, done.stdout), (9, ""), (path, done.stderr))
             text = done.stderr[done.stderr.index(f"spmv: {path}: ") :]
@@ -202,6 +197,8 @@ class Exercise(test_program.Case):
 
     def test_memory(self):
         """Memory is limited: malloc fails."""
+        if test_program.is_sanitized(test_program.PROGRAM):
+            self.skipTest("the sanitizer ends a program whose malloc fails")
         big = "    if (malloc((size_t)4 << 30) != NULL)\n        abort();\n    int64_t sum"
         self.write("scan.c", "#include <stdlib.h>\n" + solution("scan").replace("    int64_t sum", big))
         done = self.check("scan", "scan.c")
@@ -223,7 +220,7 @@ class Exercise(test_program.Case):
         self.assertEqual({*result, "exercise", "exercises", "lesson", "about", "work", "depth"} - known, set())
 
     def test_interrupt(self):
-        self.write("scan.c", solution("scan").replace(INCLUSIVE, "while (n >= 0) ;"))
+        self.write("scan.c", solution("scan").replace(INCLUSIVE, "for (;;) ;"))
         job = subprocess.Popen([test_program.PROGRAM, "exercise", "scan", "scan.c"], cwd=self.folder, env=dict(os.environ, **self.env),
                                stderr=subprocess.PIPE, text=True)  # fmt: skip
         children = f"/proc/{job.pid}/task/{job.pid}/children"
