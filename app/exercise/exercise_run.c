@@ -184,8 +184,8 @@ int64_t random_below(uint64_t *state, int64_t limit)
 
 /* ---------------------------------------------------------------- the child */
 
-/* An access to memory that is not there, or not to be written. The child is single-threaded and ends
- * here, so printing is safe enough: at worst the child ends by a second signal. */
+/* An access to memory that is not there, or not to be written. The child ends here. If this handler
+ * faults too, the second signal ends the child. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     const char *const at = info->si_addr;
@@ -209,7 +209,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 static void limit_child(bool device)
 {
     static char stack[1 << 16];
-    const struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    const struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     long long pages = 0;
     for (int number = 1; number < 32; number++) /* not the program's handlers */
         if (number != SIGPIPE)

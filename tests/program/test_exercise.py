@@ -182,6 +182,24 @@ class Exercise(test_program.Case):
         done = run("exercise", "scan", "scan.c", cwd=self.folder, env={"TMPDIR": "/nowhere"})
         self.assertEqual(done.returncode, 2)
 
+    def test_cuda(self):
+        """A .cu file goes to nvcc; a script plays it here."""
+        with open(os.path.join(self.folder, "nvcc.sh"), "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\n[ "$1 $2 $3 $4 $5" = "-O1 -Xcompiler -fPIC -shared -o" ] && exec c++ -x c++ -fPIC -shared -o "$6" "$7"\n')
+        os.chmod(os.path.join(self.folder, "nvcc.sh"), 0o755)
+        text = solution("spmv").replace("void spmv", 'extern "C" void spmv').replace("= malloc", "= (double *)malloc").replace("= calloc", "= (char *)calloc")
+        self.write("spmv.cu", text)
+        done = self.check("spmv", "spmv.cu", NVCC="./nvcc.sh")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.check("spmv", "spmv.cu", NVCC="no-such-nvcc").returncode, 4)
+        self.write("spmv.cu", text.replace('extern "C" ', ""))
+        done = self.check("spmv", "spmv.cu", NVCC="./nvcc.sh")
+        self.assertIn("it has no function spmv", done.stderr)
+
+    @unittest.skipUnless(shutil.which("nvcc") and os.path.exists("/dev/nvidia0"), "no nvcc, or no GPU")
+    def test_on_a_gpu(self):
+        self.assertEqual(self.check("spmv", os.path.join(test_program.SOURCE, "tests", "program", "exercises", "spmv.cu")).returncode, 0)
+
     def test_names_of_libraries(self):
         """A helper of the student whose name a library has is the student's."""
         text = solution("scan").replace("op(sum, in[i])", "index(op, sum, in[i])")
