@@ -103,7 +103,7 @@ static spmv_status compile(const char *path, const char *object)
     const char *const variable = device ? "NVCC" : "CC", *const set = getenv(variable);
     const char *const usual = device ? "nvcc" : "cc";
     char compiler[PATH_MOST], safe[PATH_MOST + 2];
-    char *words[WORDS_MOST];
+    char *words[WORDS_MOST], line[2 * PATH_MOST];
     int count = 0, how = 0;
     pid_t pid;
     snprintf(compiler, sizeof compiler, "%s", set != NULL && set[strspn(set, " ")] != '\0' ? set : usual);
@@ -119,6 +119,9 @@ static spmv_status compile(const char *path, const char *object)
     for (int i = 0; more[i] != NULL; i++)
         words[count++] = (char *)(uintptr_t)more[i];
     words[count] = NULL;
+    for (int i = 0, n = 0; i < count && n < (int)sizeof line; i++)
+        n += snprintf(line + n, sizeof line - (size_t)n, "%s%s", i > 0 ? " " : "", words[i]);
+    remark(LEVEL_VERBOSE, "%s", line);
     const int failed = posix_spawnp(&pid, words[0], NULL, NULL, words, environ);
     if (failed != 0) {
         complain("%s cannot be started: %s; install a compiler (Debian, Ubuntu: %s), or name one in the variable %s",

@@ -177,7 +177,9 @@ class Exercise(test_program.Case):
         done = self.check("scan", "scan.c", PATH=self.temporary, CC="")
         self.assertEqual(done.returncode, 4)
         self.assertIn("cc cannot be started", done.stderr)
-        self.assertEqual(self.check("scan", "scan.c", CC="cc -DX=1").returncode, 0)
+        done = self.check("scan", "scan.c", "--verbose", CC="cc -DX=1")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"\Aspmv: cc -DX=1 -std=gnu11 .* -shared ")
         self.assertEqual(self.check("scan", "scan.c", CC="true").returncode, 3)  # it writes nothing
         done = run("exercise", "scan", "scan.c", cwd=self.folder, env={"TMPDIR": "/nowhere"})
         self.assertEqual(done.returncode, 2)
