@@ -30,6 +30,7 @@ spmv_status run_gen(const struct options *o, const char *const *arguments, int c
 spmv_status run_convert(const struct options *o, const char *const *arguments, int count);
 spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
 spmv_status run_explain(const struct options *o, const char *const *arguments, int count);
+spmv_status run_exercise(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
 
 #endif

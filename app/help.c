@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/exercise/exercise.h"
 #include "app/explain/explain.h"
 #include "app/help.h"
 #include "app/name_lists.h"
@@ -69,6 +70,15 @@ static void print_subjects(void)
     print_names("on values; spmv and spgemm on matrices", &subjects);
 }
 
+static void print_exercises(void)
+{
+    struct names names = {.count = 0};
+    for (int i = 0; exercise_name(i) != NULL; i++)
+        names_add(&names, exercise_name(i));
+    printf("\nExercises:\n");
+    print_names("NAME", &names);
+}
+
 static void print_bench_lists(void)
 {
     struct names operations = {.count = 0}, peers = {.count = 0};
@@ -109,18 +119,17 @@ void help_print_all(void)
     char text[USAGE_SIZE];
     printf("spmv: sparse matrix times vector. Usage:\n");
     help_usage(command_at(0), false, text, sizeof text);
-    printf("  %-24s%s\n", text, "y = A x, as spmv matvec");
+    printf("  %-28s%s\n", text, "y = A x, as spmv matvec");
     for (int c = 0; (command = command_at(c)) != NULL; c++) {
         help_usage(command, true, text, sizeof text);
-        printf("  %-24s%s\n", text, command->what);
+        printf("  %-28s%s\n", text, command->what);
     }
     printf("\nspmv COMMAND --help lists the options of a command. More: man spmv\n"
            "A is a Matrix Market file (also compressed or in a tar archive), a .spmv file, - (standard input),\n"
            "or a SPEC of a generated matrix, such as poisson2d:1000 (all SPECs: spmv gen --help). A file whose\n"
            "name is a command: ./matvec. Vectors: one number per line, or Matrix Market.\n"
-           "\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 incompatible sizes, types or features,\n"
-           "5 memory, 6 device, 7 the solver stopped before the tolerance, 8 the matrix is not suited,\n"
-           "9 the check of the result failed, 10 interrupted (bench)\n");
+           "\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 sizes, types or features, 5 memory,\n"
+           "6 device, 7 the solver stopped early, 8 the matrix is not suited, 9 a check failed, 10 interrupted\n");
 }
 
 void help_print_first(void)
@@ -161,6 +170,8 @@ void help_print(const struct command *command)
         print_bench_lists();
     if (command->commands == IN_EXPLAIN)
         print_subjects();
+    if (command->commands == IN_EXERCISE)
+        print_exercises();
     if (command->commands == IN_GEN)
         print_specs();
 }

@@ -34,6 +34,8 @@ static const struct command commands[] = {
     {"info", "A", "properties of the matrix, and the method chosen for it", IN_INFO, 1, 1, run_info},
     {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", IN_EXPLAIN, 0,
      INT_MAX, run_explain},
+    {"exercise", "[NAME [FILE]]", "the exercises of the lessons: list, form to start from, test of FILE", IN_EXERCISE,
+     0, 2, run_exercise},
     {"gen", "SPEC", "write a generated matrix as a Matrix Market file", IN_GEN, 1, 1, run_gen},
     {"convert", "A B", "write a matrix to a file of another form, selected by B's ending", IN_CONVERT, 1, 2,
      run_convert},

@@ -113,11 +113,12 @@ struct row {
 
 static const struct row rows[] = {
     {"output", .letter = 'o', .argument = "FILE", WRITTEN_FILE(output),
-     .commands = IN_PRODUCT | IN_SOLVE | IN_SPECTRUM | IN_GEN | IN_SPY | IN_SPGEMM | IN_CONVERT,
+     .commands = IN_PRODUCT | IN_SOLVE | IN_SPECTRUM | IN_GEN | IN_SPY | IN_SPGEMM | IN_CONVERT | IN_EXPLAIN,
      .help = "write the answer there (default: standard output)",
      .special = {{IN_EIGS, "write the eigenvectors there, side by side (default: nowhere)"},
                  {IN_SVDS, "write the right singular vectors there, side by side (default: nowhere)"},
                  {IN_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
+                 {IN_EXPLAIN, "draw the steps there, as .png or .svg (default: standard output, as text)"},
                  {IN_CONVERT, "the output B, in place of the second argument (default: B)"}}},
     {"alpha", .argument = "NUMBER", NUMBER(alpha), .commands = IN_PRODUCT, .standard = "1", .help = "factor of A x"},
     {"beta", .argument = "NUMBER", NUMBER(beta), .commands = IN_PRODUCT, .standard = "0",
@@ -157,12 +158,13 @@ static const struct row rows[] = {
          "iteration limit (default: 10 times the rows, least squares the smaller size of A, at least 100; bench of a "
          "solver: 3000)",
      .special = {{IN_SPECTRUM, "limit of iterations, of lanczos of restarts (default: 1000)"}}},
-    {"max-seconds", .argument = "SECONDS", TOLERANCE(max_seconds), .commands = IN_SOLVE | IN_SPECTRUM,
+    {"max-seconds", .argument = "SECONDS", TOLERANCE(max_seconds), .commands = IN_SOLVE | IN_SPECTRUM | IN_EXERCISE,
      .help = "end the solve after so many seconds since the start of the program, write the x reached, and exit with "
              "code 10 (default: no limit)",
      .special = {{IN_SPECTRUM,
                   "end after so many seconds since the start of the program, write the pairs reached, and exit "
-                  "with code 10 (default: no limit)"}}},
+                  "with code 10 (default: no limit)"},
+                 {IN_EXERCISE, "stop the tests of the file after so many seconds (default: 10)"}}},
     {"accuracy", .argument = "D", COUNT(accuracy, 0, 15), .commands = IN_SOLVE,
      .help =
          "correct x until D digits of it are right, with --type f32 up to 6, or say that they are not; 0: do not even "
@@ -285,8 +287,9 @@ static const struct row rows[] = {
                  {IN_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
                  {IN_EXPLAIN, "type of the values: f64 or f32"},
                  {IN_GEN | IN_CONVERT | IN_SPGEMM | IN_SPECTRUM, "type of the values: f64, f32, c128 or c64"}}},
-    {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .commands = IN_RESULT & ~IN_EXPLAIN,
-     .of_rank = true, .help = "maximum number of OpenMP threads (default: OpenMP's)"},
+    {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS),
+     .commands = IN_RESULT & ~(IN_EXPLAIN | IN_EXERCISE), .of_rank = true,
+     .help = "maximum number of OpenMP threads (default: OpenMP's)"},
     {"ranks", .argument = "N", COUNT(ranks, 1, SPMV_GROUP_MAX_THREADS), .commands = IN_PRODUCT | IN_SOLVE | IN_BENCH,
      .help = "divide the matrix among N ranks, which share the threads; the same bits for any N (default: one "
              "context; under mpirun its processes)"},
@@ -912,7 +915,7 @@ static spmv_status check_given(const struct options *o, enum option_commands com
 {
     for (int i = 0; i < OPTIONS; i++)
         if (o->given[i] && (rows[i].commands & commands) == 0) {
-            char takers[160];
+            char takers[200];
             list_takers(rows[i].commands, takers, sizeof takers);
             complain("option --%s is not for %s; %s", rows[i].name, command, takers);
             return SPMV_ERROR_ARGUMENT;

@@ -27,7 +27,8 @@ enum option_commands {
     IN_SPGEMM = 512,
     IN_EIGS = 1024,
     IN_SVDS = 2048,
-    IN_HELP = 4096,              /* the last */
+    IN_EXERCISE = 4096,
+    IN_HELP = 8192,              /* the last */
     IN_SHARED = 2 * IN_HELP - 1, /* every command */
     /* commands that make a plan */
     IN_PLAN = IN_PRODUCT | IN_SOLVE | IN_BENCH | IN_INFO,

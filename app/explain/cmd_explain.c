@@ -167,6 +167,10 @@ spmv_status run_explain(const struct options *o, const char *const *arguments, i
     if (st == SPMV_OK)
         st = find_operator(o->operator_name, &job.op);
     if (st == SPMV_OK)
+        st = explain_picture_ready(o->output);
+    if (st == SPMV_OK)
+        st = check_writable(o);
+    if (st == SPMV_OK)
         st = open_context(o, SPMV_BACKEND_REF, &job.ctx);
     if (st == SPMV_OK) {
         job.rung = choice_is_auto(o->rung) ? subject->rung : o->rung;
@@ -174,7 +178,9 @@ spmv_status run_explain(const struct options *o, const char *const *arguments, i
     }
     if (st == SPMV_OK)
         st = job.page.status;
-    if (st == SPMV_OK && !(o->json && o->json_path == NULL)) {
+    if (st == SPMV_OK && o->output != NULL)
+        st = explain_picture_write(&job.page, o->output);
+    else if (st == SPMV_OK && !(o->json && o->json_path == NULL)) {
         explain_print(&job.page);
         st = finish_stdout();
     }

@@ -1,5 +1,5 @@
 /* The parts of spmv explain. A page of texts, arrays and steps is collected first and then printed
- * in columns or as JSON (explain_page.c). The subjects are in explain_primitives.c, explain_moves.c,
+ * in columns or as JSON (explain_page.c), or drawn (explain_picture.c). The subjects are in explain_primitives.c, explain_moves.c,
  * explain_product.c and explain_spgemm.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -26,6 +26,7 @@ struct explain_line {
     spmv_type type;
     int64_t operations; /* of a step: total since the page began */
     bool idle;          /* of a step: spmv_trace.idle; not printed */
+    uint64_t *sets;     /* owned; of a step: the elements in each cell (explain_picture.c), or NULL */
 };
 
 struct explain_page {
@@ -49,6 +50,9 @@ void explain_array(struct explain_page *page, const char *key, const char *title
  * before another trace on the same page. */
 void explain_step(const spmv_trace *trace, void *page);
 void explain_next_trace(struct explain_page *page);
+
+/* The text of a cell, in the fewest digits that read back; returns the length. text: NUMBER_TEXT. */
+int explain_cell_text(const struct explain_line *line, int64_t i, char *text);
 
 /* Prints the page on standard output, in lines of at most 100 columns. */
 void explain_print(const struct explain_page *page);
@@ -75,6 +79,16 @@ struct explain_job {
     struct input in; /* the product's matrix */
     json_t *more;    /* members of the JSON besides the page */
 };
+
+/* Adds the steps of a scan (heads: of a segmented scan, else NULL) or a reduction by the job's rung.
+ * Complains. */
+enum explain_trace { EXPLAIN_INCLUSIVE = SPMV_INCLUSIVE, EXPLAIN_EXCLUSIVE = SPMV_EXCLUSIVE, EXPLAIN_REDUCE };
+spmv_status explain_trace_steps(struct explain_job *job, enum explain_trace what, spmv_op op, spmv_type type,
+                                const uint8_t *heads, const void *in, void *out, int64_t n);
+
+/* The page as a picture. explain_picture_ready: complains of a path (or NULL) that cannot be drawn. */
+spmv_status explain_picture_ready(const char *path);
+spmv_status explain_picture_write(const struct explain_page *page, const char *path);
 
 /* These functions fill the page. words: the arguments after the command. */
 spmv_status explain_product(struct explain_job *job, const char *const *words, int count);

@@ -60,8 +60,7 @@ static spmv_status show_split(struct explain_job *job, int bit, int64_t *keys)
     explain_text(&job->page, bit == 31 ? "bit 31, the sign, inverted" : "bit %d", bit);
     show(job, "zeros: the bit is 0", zeros, n);
     explain_next_trace(&job->page);
-    spmv_status st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, zeros,
-                                                         before, n, explain_step, &job->page));
+    spmv_status st = explain_trace_steps(job, EXPLAIN_EXCLUSIVE, SPMV_ADD, SPMV_I64, NULL, zeros, before, n);
     if (st != SPMV_OK)
         return st;
     const int64_t all = before[n - 1] + zeros[n - 1];
@@ -103,8 +102,7 @@ spmv_status explain_sort(struct explain_job *job, const char *const *words, int 
     if (st == SPMV_OK)
         st = read_whole(job, words, count, in);
     if (st == SPMV_OK) /* with n = 0: reports an unknown rung even if no bit differs */
-        st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, in, keys, 0,
-                                                 explain_step, &job->page));
+        st = explain_trace_steps(job, EXPLAIN_EXCLUSIVE, SPMV_ADD, SPMV_I64, NULL, in, keys, 0);
     if (st != SPMV_OK)
         return st;
     for (int64_t i = 0; i < job->n; i++)
@@ -283,8 +281,7 @@ spmv_status explain_expand(struct explain_job *job, const char *const *words, in
     explain_text(&job->page, "*: the step changed the cell");
     explain_array(&job->page, "in", "in: numbers of outputs", SPMV_I64, in, job->n, NULL);
     explain_text(&job->page, "exclusive scan of the numbers");
-    st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, in, places,
-                                             job->n, explain_step, &job->page));
+    st = explain_trace_steps(job, EXPLAIN_EXCLUSIVE, SPMV_ADD, SPMV_I64, NULL, in, places, job->n);
     if (st == SPMV_OK)
         st = explain_status(job, spmv_expand_offsets(job->ctx, in, 64, offsets, job->n));
     if (st == SPMV_OK)

@@ -146,6 +146,7 @@ void explain_free(struct explain_page *page)
         free(page->lines[k].cells);
         free(page->lines[k].heads);
         free(page->lines[k].changed);
+        free(page->lines[k].sets);
     }
     free(page->lines);
     *page = (struct explain_page){.status = page->status};
@@ -153,8 +154,7 @@ void explain_free(struct explain_page *page)
 
 /* ---------------------------------------------------------------- in columns */
 
-/* Writes a cell in the fewest digits that read back to the same value of the type. */
-static int cell_text(const struct explain_line *line, int64_t i, char *text)
+int explain_cell_text(const struct explain_line *line, int64_t i, char *text)
 {
     const double value = line->cells[i];
     if (line->type != SPMV_F32)
@@ -190,7 +190,7 @@ static void measure(const struct explain_page *page, struct columns *c)
         c->count = line->n > c->count ? line->n : c->count;
         for (int64_t i = 0; i < line->n; i++) {
             char text[NUMBER_TEXT];
-            const int width = cell_text(line, i, text) + (line->heads != NULL);
+            const int width = explain_cell_text(line, i, text) + (line->heads != NULL);
             c->cell = width > c->cell ? width : c->cell;
         }
     }
@@ -213,7 +213,7 @@ static void print_cells(const struct columns *c, const struct explain_line *line
     const int64_t end = end_of_line(c, from, line->n);
     for (int64_t i = from; i < end; i++) {
         char number[NUMBER_TEXT], text[NUMBER_TEXT + 1];
-        cell_text(line, i, number);
+        explain_cell_text(line, i, number);
         const bool head = line->heads != NULL && line->heads[i] != 0, mark = line->changed != NULL && line->changed[i];
         snprintf(text, sizeof text, "%s%s", head ? "|" : "", number);
         printf("%*s", 1 + c->cell - (int)strlen(text), "");

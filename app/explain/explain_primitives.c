@@ -112,8 +112,8 @@ spmv_status explain_scan(struct explain_job *job, const char *const *words, int 
     about_kind(job);
     show_operator_title(job, job->kind == SPMV_EXCLUSIVE ? "exclusive scan of" : "inclusive scan of", "scan");
     explain_array(&job->page, "in", "in", job->o->type, job->values, job->n, NULL);
-    st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, job->kind, job->op, job->o->type, job->values,
-                                             job->out, job->n, explain_step, &job->page));
+    st = explain_trace_steps(job, (enum explain_trace)job->kind, job->op, job->o->type, NULL, job->values, job->out,
+                             job->n);
     explain_array(&job->page, "out", "out", job->o->type, job->out, job->n, NULL);
     explain_end(job, job->n - 1);
     return st;
@@ -138,8 +138,8 @@ spmv_status explain_segscan(struct explain_job *job, const char *const *words, i
     explain_text(&job->page, "|: a segment starts in the cell's range");
     explain_array(&job->page, "in", "in", job->o->type, job->values, job->n, job->heads);
     explain_array(&job->page, "flags", "head flags", SPMV_I64, flags, job->n, NULL);
-    st = explain_status(job, spmv_segscan_trace(job->ctx, job->rung, job->kind, job->op, job->o->type, job->heads,
-                                                job->values, job->out, job->n, explain_step, &job->page));
+    st = explain_trace_steps(job, (enum explain_trace)job->kind, job->op, job->o->type, job->heads, job->values,
+                             job->out, job->n);
     explain_array(&job->page, "out", "out", job->o->type, job->out, job->n, job->heads);
     explain_end(job, job->n - segments);
     return st;
@@ -153,8 +153,7 @@ spmv_status explain_reduce(struct explain_job *job, const char *const *words, in
         return st;
     show_operator_title(job, "reduce of", "reduce");
     explain_array(&job->page, "in", "in", job->o->type, job->values, job->n, NULL);
-    st = explain_status(job, spmv_reduce_trace(job->ctx, job->rung, job->op, job->o->type, job->values, job->out,
-                                               job->n, explain_step, &job->page));
+    st = explain_trace_steps(job, EXPLAIN_REDUCE, job->op, job->o->type, NULL, job->values, job->out, job->n);
     explain_array(&job->page, "out", "out", job->o->type, job->out, 1, NULL);
     explain_end(job, job->n - 1);
     return st;
@@ -210,8 +209,7 @@ spmv_status explain_compact(struct explain_job *job, const char *const *words, i
     snprintf(title, sizeof title, "flags: %.40s", test);
     explain_array(&job->page, "flags", title, SPMV_I64, flags, job->n, NULL);
     explain_text(&job->page, "exclusive scan of the flags");
-    st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, flags, places,
-                                             job->n, explain_step, &job->page));
+    st = explain_trace_steps(job, EXPLAIN_EXCLUSIVE, SPMV_ADD, SPMV_I64, NULL, flags, places, job->n);
     if (st != SPMV_OK)
         return st;
     explain_array(&job->page, "places", "places", SPMV_I64, places, job->n, NULL);

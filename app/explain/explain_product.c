@@ -119,8 +119,7 @@ static spmv_status show_pipeline(struct explain_job *job, struct pipeline *p)
                   NULL);
     explain_array(&job->page, "flags", "head flags, from R", SPMV_I64, flags, a->nnz, NULL);
     explain_text(&job->page, "segmented scan of P");
-    st = explain_status(job, spmv_segscan_trace(job->ctx, job->rung, SPMV_INCLUSIVE, SPMV_ADD, type, job->heads,
-                                                p->products, p->scanned, a->nnz, explain_step, &job->page));
+    st = explain_trace_steps(job, EXPLAIN_INCLUSIVE, SPMV_ADD, type, job->heads, p->products, p->scanned, a->nnz);
     if (st != SPMV_OK)
         return st;
     explain_array(&job->page, "S", "S, scanned", type, p->scanned, a->nnz, job->heads);

@@ -81,8 +81,7 @@ static spmv_status expand(struct explain_job *job, struct expansion *e)
         return st;
     explain_text(&job->page, "1. expand: entry k of A makes a product with each entry of row A_col[k] of B");
     show(job, "counts", "counts of products", e->counts, a->nnz);
-    st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, e->counts, places,
-                                             a->nnz, explain_step, &job->page));
+    st = explain_trace_steps(job, EXPLAIN_EXCLUSIVE, SPMV_ADD, SPMV_I64, NULL, e->counts, places, a->nnz);
     if (st == SPMV_OK)
         st = explain_status(job, spmv_expand_offsets(job->ctx, e->counts, 64, e->offsets, a->nnz));
     if (st == SPMV_OK)
@@ -140,8 +139,8 @@ static spmv_status compress(struct explain_job *job, struct expansion *e)
     explain_text(&job->page, "3. compress: an entry of C starts where the key differs from the one before");
     show(job, "heads", "heads", e->heads, e->n);
     explain_next_trace(&job->page);
-    const spmv_status st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64,
-                                                               e->heads, e->place, e->n, explain_step, &job->page));
+    const spmv_status st =
+        explain_trace_steps(job, EXPLAIN_EXCLUSIVE, SPMV_ADD, SPMV_I64, NULL, e->heads, e->place, e->n);
     if (st != SPMV_OK)
         return st;
     for (int64_t p = 0; p < e->n; p++) {

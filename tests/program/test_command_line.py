@@ -91,7 +91,7 @@ class Help(test_program.Case):
         self.assertEqual(takers("method"), {"matvec", "spgemm", "solve", "bench", "info"})
         self.assertEqual(takers("rung"), {"solve", "bench", "explain"})
         self.assertEqual(takers("json"), set(COMMANDS) - {"help"})
-        self.assertEqual(takers("threads"), set(COMMANDS) - {"help", "explain"})
+        self.assertEqual(takers("threads"), set(COMMANDS) - {"help", "explain", "exercise"})
         self.assertEqual(takers("quiet"), set(COMMANDS))
 
     def test_names_come_from_the_library(self):

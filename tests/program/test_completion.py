@@ -78,6 +78,8 @@ class Completion(test_program.Case):
         self.assertIn("std", completed("bench", "--suite", ""))
         self.assertIn("loops-merge", completed("bench", "--peers", ""))
         self.assertEqual(completed("help", "conv"), ["convert"])
+        self.assertEqual(completed("exercise", "sp"), ["spmv"])
+        self.assertIn("matrix.mtx", completed("exercise", "spmv", ""))
 
     def test_bash(self):
         self.check("bash")

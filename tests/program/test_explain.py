@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import xml.etree.ElementTree
 
 import test_program
 from test_program import run
@@ -881,6 +882,67 @@ class Mistakes(Explain):
         self.fails(3, "explain", wide, says="99 columns")
         self.fails(4, "explain", self.data("symmetric4.mtx"), self.vector("x.txt", [1.0]), says="x.txt")
         self.ok("explain", self.data("arrow200.mtx"), "--size", "598")
+
+
+class Picture(test_program.Case):
+    def drawn(self, *words):
+        path = os.path.join(self.folder, "p.svg")
+        done = self.ok("explain", *words, "-o", path)
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+        text = self.read("p.svg")
+        os.remove(path)
+        xml.etree.ElementTree.fromstring(text)
+        self.cells = {float(x) for x in re.findall(r'<text x="(\d+)" y="\d+"[^>]*text-anchor="middle"', text)}
+        return text
+
+    def links(self, text, cells):
+        """For each row of lines: {(from column, to column)}."""
+        rows = []
+        for path in re.findall(r'<path [^>]*stroke="rgb\(69,120,171\)"[^>]* d="([^"]*)"', text):
+            ends = re.findall(r"M([\d.]+) [\d.]+L([\d.]+) [\d.]+", path)
+            xs = sorted(self.cells)[:cells]
+            column = lambda x: min(range(cells), key=lambda i: abs(xs[i] - float(x)))
+            rows.append({(column(a), column(b)) for a, b in ends})
+        return rows
+
+    def test_operands(self):
+        """The lines are those of the algorithm."""
+        n = 8
+        text = self.drawn("--op", "scan", "--rung", "hillis-steele-double", *LECTURE)
+        self.assertEqual(self.links(text, n), [{(j, i) for i in range(d, n) for j in (i - d, i)} for d in (1, 2, 4)])
+        text = self.drawn("--op", "scan", "--rung", "blelloch", *LECTURE)
+        up = [{(j, i) for i in range(2 * d - 1, n, 2 * d) for j in (i - d, i)} for d in (1, 2, 4)]
+        down = [{(j, i) for i in range(3 * d - 1, n, 2 * d) for j in (i - d, i)} for d in (2, 1)]
+        self.assertEqual(self.links(text, n), up + down)
+        text = self.drawn("--op", "scan", "--rung", "definition", *LECTURE)
+        self.assertEqual(self.links(text, n), [{(j, i) for i in range(1, n) for j in range(i + 1)}])
+        text = self.drawn("--op", "reduce", "--rung", "tree", *LECTURE)
+        self.assertEqual(self.links(text, n), [{(j, j // 2) for j in range(k)} for k in (8, 4, 2)])
+        text = self.drawn("--op", "scan", "--exclusive", *LECTURE)
+        # a cell of zero, the identity, has no lines
+        self.assertEqual(self.links(text, n)[-2:], [{(1, 3), (5, 7), (7, 7), (7, 5)},
+                                                    {(0, 1), (2, 3), (3, 3), (3, 2), (4, 5), (5, 5), (5, 4), (6, 7), (7, 7), (7, 6)}])  # fmt: skip
+        text = self.drawn("--op", "segscan", "--heads", "2,5,6", *LECTURE)
+        self.assertEqual(self.links(text, n), [{(0, 1), (1, 1), (2, 3), (3, 3), (6, 7), (7, 7)}, {(3, 4), (4, 4)}])
+
+    def test_what_is_drawn(self):
+        text = self.drawn("--op", "scan", *LECTURE)
+        for label in ("in", "load", "reduce, distance 4", "out"):
+            self.assertIn(f">{label}</text>", text)
+        self.assertEqual(text.count('fill="rgb(250,217,153)"'), 4 + 2 + 1 + 1 + 3)
+        for words in (["poisson2d:2"], ["--op", "spgemm", "dense:2,2", "dense:2,2"], ["--op", "sort", "3", "1", "2"], ["--op", "scan", "1"],
+                      ["--op", "compact", "1", "0"], ["--op", "histogram", "0", "1"], ["--op", "scan", "--rung", "chained:2", *LECTURE]):  # fmt: skip
+            self.drawn(*words)
+
+    def test_refused(self):
+        self.fails(1, "explain", "--op", "scan", "1", "-o", "p.txt", says="-o p.txt: the name must end in .png or .svg")
+        self.fails(2, "explain", "--op", "scan", "1", "-o", "/nowhere/p.svg", says="/nowhere/p.svg")
+        path = os.path.join(self.folder, "p.svg")
+        self.fails(3, "explain", "--op", "scan", "--size", "99", *["1"] * 65, "-o", path, says="at most 64 values side by side, and here are 128")
+        self.assertEqual(os.listdir(self.folder), [])
+        done = self.ok("explain", "--op", "scan", "1", "2", "-o", path, "--json")
+        self.assertEqual(json.loads(done.stdout)["explain"]["out"], [1, 3])
+        self.assertIn("<svg", self.read("p.svg"))
 
 
 if __name__ == "__main__":

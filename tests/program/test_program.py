@@ -31,7 +31,7 @@ for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
 
-COMMANDS = ["matvec", "spgemm", "solve", "eigs", "svds", "bench", "info", "explain", "gen", "convert", "spy", "doctor", "help"]
+COMMANDS = ["matvec", "spgemm", "solve", "eigs", "svds", "bench", "info", "explain", "exercise", "gen", "convert", "spy", "doctor", "help"]
 
 
 def read_terminal(leader):
