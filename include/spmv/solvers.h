@@ -594,9 +594,10 @@ SPMV_API spmv_status spmv_solver_solve_many(spmv_solver *solver, spmv_operation 
 
 /* The determinant and the inertia of A, from the factors of the solver direct. */
 typedef struct spmv_determinant {
-    size_t size;     /* of this struct in bytes */
-    double log_abs;  /* log |det A|, natural; -INFINITY: det A = 0 */
-    double phase[2]; /* det A / |det A|: its real and imaginary part; of a real A 1 or -1, and 0. Both are 0 if det A = 0 */
+    size_t size;    /* of this struct in bytes */
+    double log_abs; /* log |det A|, natural; -INFINITY: det A = 0 */
+    /* det A / |det A|: its real and imaginary part; of a real A 1 or -1, and 0. Both are 0 if det A = 0 */
+    double phase[2];
     /* the eigenvalues above 0, below 0, and 0 to rounding, of a symmetric (real) or Hermitian A; -1: not known */
     int64_t positive, negative, zero;
 } spmv_determinant;

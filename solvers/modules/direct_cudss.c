@@ -57,6 +57,15 @@ static spmv_status fail_device(cudaError_t error, char *why)
     return error == cudaErrorMemoryAllocation ? SPMV_ERROR_MEMORY : SPMV_ERROR_DEVICE;
 }
 
+static void drop_columns(struct cudss *c)
+{
+    if (c->right != NULL)
+        cudssMatrixDestroy(c->right);
+    if (c->left != NULL)
+        cudssMatrixDestroy(c->left);
+    c->right = c->left = NULL;
+}
+
 static void close_cudss(void *state)
 {
     struct cudss *const c = state;
@@ -128,15 +137,6 @@ static bool create_columns(struct cudss *c, int64_t columns)
                 "making right-hand sides") &&
            done(c, cudssMatrixCreateDn(&c->left, n, columns, n, c->device[X], type, CUDSS_LAYOUT_COL_MAJOR),
                 "making right-hand sides");
-}
-
-static void drop_columns(struct cudss *c)
-{
-    if (c->right != NULL)
-        cudssMatrixDestroy(c->right);
-    if (c->left != NULL)
-        cudssMatrixDestroy(c->left);
-    c->right = c->left = NULL;
 }
 
 static bool create_matrix(struct cudss *c)
@@ -265,6 +265,12 @@ static spmv_status open_cudss(const struct direct_problem *problem, void **state
     return SPMV_OK;
 }
 
+/* D has the inertia of a real symmetric or a Hermitian matrix. */
+static bool has_inertia(const struct cudss *c)
+{
+    return c->half && (!c->problem.complex || c->problem.hermitian);
+}
+
 /* The product of D in L D L' or L D L^H. What is known of a general matrix does not tell the sign. */
 static spmv_status tell_determinant(struct cudss *c, struct direct_figures *figures, char *why)
 {
@@ -285,10 +291,8 @@ static spmv_status tell_determinant(struct cudss *c, struct direct_figures *figu
             direct_product_add(&product, diagonal + i * (c->size / 8), c->problem.complex && c->problem.symmetric);
             negative += diagonal[i * (c->size / 8)] < 0;
         }
-        /* of a real or Hermitian matrix D has the inertia of A */
-        const bool counts = !c->problem.complex || c->problem.hermitian;
         direct_product_tell(&product, figures);
-        figures->has_determinant = !counts || figures->negative < 0 || negative == figures->negative;
+        figures->has_determinant = figures->negative < 0 || negative == figures->negative;
     }
     free(diagonal);
     return SPMV_OK;
@@ -318,7 +322,7 @@ static spmv_status factor_cudss(void *state, const double *val, struct direct_fi
     figures->nonzeros = count_of(c, CUDSS_DATA_LU_NNZ);
     figures->bytes = c->bytes + figures->nonzeros * c->size;
     figures->rcond = -1;
-    figures->negative = c->half ? inertia[1] : -1;
+    figures->negative = has_inertia(c) ? inertia[1] : -1;
     figures->zero = 0;
     return tell_determinant(c, figures, why);
 }

@@ -786,6 +786,24 @@ class Rows(Solve):
         self.assertEqual(numbers(done.stdout), [1.0, 0.5])
         self.assertIn("reason for direct: 2 rows: a dense factor", done.stderr)
 
+    def test_determinant(self):
+        a = self.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n1 2 3\n2 1 4\n2 2 2\n")
+        done = self.ok("solve", a, "--json", "j.json", "-o", "x.txt", "-v", cwd=self.folder)
+        found = json.loads(self.read("j.json"))["result"]["solve"]
+        self.assertAlmostEqual(found["determinant"]["log_abs"], math.log(10), 14)
+        self.assertEqual(found["determinant"]["phase"], [-1, 0])
+        self.assertNotIn("inertia", found)
+        self.assertIn("determinant of A: negative, its logarithm 2.302585093", done.stderr)
+        self.ok("solve", "poisson2d:20", "--json", "j.json", "-o", "x.txt", cwd=self.folder)
+        self.assertNotIn("determinant", json.loads(self.read("j.json"))["result"]["solve"])
+        if run("solve", "poisson2d:3", "--solver", "direct:cholmod").returncode == 0:
+            done = self.ok("solve", "poisson2d:2", "--solver", "direct:cholmod", "--json", "j.json", "-o", "x.txt",
+                           cwd=self.folder)
+            found = json.loads(self.read("j.json"))["result"]["solve"]
+            self.assertAlmostEqual(found["determinant"]["log_abs"], math.log(192), 13)
+            self.assertEqual(found["inertia"], {"positive": 4, "negative": 0, "zero": 0})
+            self.assertIn("eigenvalues of A: 4 above 0, 0 below, 0 that are 0 to rounding", done.stderr)
+
     def test_numbers_near_the_end_of_the_range(self):
         a = self.write("a.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n1 1 4\n2 1 -1\n2 2 4\n3 2 -1\n3 3 4\n")
         for words in ([], ["--solver", "cg"], ["--solver", "gmres"], ["--solver", "minres"]):
