@@ -296,10 +296,10 @@ static void judge_early(struct judge *judge, const struct krylov_solver *solver)
     judge->width = max_i64(1, min_i64(judge->width, judge->early / MARKS));
 }
 
-static spmv_status turn(struct chain *c, struct runner *r, double work, double most, bool early, bool *stopped)
+static spmv_status turn(struct chain *c, struct runner *r, double work, double most, bool *stopped)
 {
     struct judge judge = judge_for(c, r, work, most);
-    if (early)
+    if (context_on_device(c->s->ctx) && r->solver == &krylov_cg)
         judge_early(&judge, r->solver);
     return take_turn(c, r, &judge, stopped);
 }
@@ -717,12 +717,18 @@ static spmv_status make_third(spmv_solver *s, struct runner *first, const struct
  * left. */
 static const double NO_PROGRESS = 4;
 
+/* What may be left of the one whose turn it is. On a GPU both predictions are of the same kind: by residuals. */
+static double most_left(const struct chain *c, const struct runner *now, const struct runner *other)
+{
+    const double no_progress = NO_PROGRESS * (now->spent + other->spent);
+    return context_on_device(c->s->ctx) && isfinite(other->left) ? other->left : fmin(other->left, no_progress);
+}
+
 /* They take turns, the rival first, with so much work. */
 static spmv_status alternate(struct chain *c, struct runner *first, struct runner *rival, double work)
 {
     spmv_solver *const s = c->s;
-    const bool gpu = context_on_device(s->ctx);
-    const int turns = gpu ? TURNS_ON_DEVICE : TURNS;
+    const int turns = context_on_device(s->ctx) ? TURNS_ON_DEVICE : TURNS;
     struct runner *now = first, *other = rival;
     spmv_status st = SPMV_OK;
     bool stopped = true;
@@ -730,13 +736,10 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
         struct runner *const before = now;
         now = other;
         other = before;
-        /* the residuals of multigrid and factors, which fall evenly, predict well */
-        const bool evenly = gpu && now == rival && now->solver == &krylov_cg;
-        const double no_progress = NO_PROGRESS * (now->spent + other->spent);
-        const double most = evenly && isfinite(other->left) ? other->left : fmin(other->left, no_progress);
+        const double most = most_left(c, now, other);
         for (bool asks = true; asks;) {
             const double worth = worth_direct(c, first);
-            st = turn(c, now, fmin(work, worth), fmin(most, worth), evenly, &stopped);
+            st = turn(c, now, fmin(work, worth), fmin(most, worth), &stopped);
             const double left = fmin(first->left, rival->left), done = first->spent + rival->spent;
             if (stopped && takes_direct(c, first, fmin(left, NO_PROGRESS * done))) {
                 st = go_direct(c, first, rival);
@@ -831,7 +834,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     /* again with more work, as long as the first one makes no progress */
     while (made == SPMV_ERROR_LIMIT && (general || follows_multigrid(first, rival)) &&
            most_work(s, first, rival) < precond_most_work(&sizes) && solver_iterations(c) < c->most) {
-        st = turn(c, first, first->spent, most, false, &stopped);
+        st = turn(c, first, first->spent, most, &stopped);
         if (!stopped)
             return st;
         made = make_rival(s, first, rival);
@@ -917,7 +920,7 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
     bool stopped = false;
     spmv_status st = SPMV_OK;
     if (precond_expected(s->precond) < 2 * BEFORE_SAMPLE) { /* or not known */
-        st = turn(c, first, before, worth, false, &stopped);
+        st = turn(c, first, before, worth, &stopped);
         if (!stopped || solver_iterations(c) >= c->most)
             return stopped ? solver_fail_limit(c) : st;
     }
@@ -942,7 +945,7 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
                 return st;
         }
         if (waits && !(of_best * SAMPLE_LEAD <= of_first)) {
-            st = turn(c, first, BEYOND_SAMPLE * of_first, fmin(of_best, of_first), false, &stopped);
+            st = turn(c, first, BEYOND_SAMPLE * of_first, fmin(of_best, of_first), &stopped);
             if (!stopped || solver_iterations(c) >= c->most)
                 break;
             waits = false;
