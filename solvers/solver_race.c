@@ -287,20 +287,9 @@ done:
     return st;
 }
 
-/* On a GPU, what is predicted early counts too, since it is rather too little: of gmres, whose residual falls evenly, from
- * this iteration on; of conjugate gradients from this part of the time on. */
-static void judge_early(struct judge *judge, const struct krylov_solver *solver)
-{
-    enum { PART = 4, MARKS = 4 };
-    judge->early = solver == &krylov_gmres ? PRECOND_TRIAL : max_i64(1, judge->least / PART);
-    judge->width = max_i64(1, min_i64(judge->width, judge->early / MARKS));
-}
-
 static spmv_status turn(struct chain *c, struct runner *r, double work, double most, bool *stopped)
 {
     struct judge judge = judge_for(c, r, work, most);
-    if (context_on_device(c->s->ctx) && r->solver == &krylov_cg)
-        judge_early(&judge, r->solver);
     return take_turn(c, r, &judge, stopped);
 }
 
@@ -717,13 +706,6 @@ static spmv_status make_third(spmv_solver *s, struct runner *first, const struct
  * left. */
 static const double NO_PROGRESS = 4;
 
-/* What may be left of the one whose turn it is. On a GPU both predictions are of the same kind: by residuals. */
-static double most_left(const struct chain *c, const struct runner *now, const struct runner *other)
-{
-    const double no_progress = NO_PROGRESS * (now->spent + other->spent);
-    return context_on_device(c->s->ctx) && isfinite(other->left) ? other->left : fmin(other->left, no_progress);
-}
-
 /* They take turns, the rival first, with so much work. */
 static spmv_status alternate(struct chain *c, struct runner *first, struct runner *rival, double work)
 {
@@ -736,7 +718,7 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
         struct runner *const before = now;
         now = other;
         other = before;
-        const double most = most_left(c, now, other);
+        const double most = fmin(other->left, NO_PROGRESS * (now->spent + other->spent));
         for (bool asks = true; asks;) {
             const double worth = worth_direct(c, first);
             st = turn(c, now, fmin(work, worth), fmin(most, worth), &stopped);
@@ -782,6 +764,15 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
     if (st == SPMV_OK)
         settle(s, now, other);
     return st;
+}
+
+/* On a GPU, what is predicted early counts too, since it is rather too little: of gmres, whose residual falls evenly, from
+ * this iteration on; of conjugate gradients from this part of the time on. */
+static void judge_early(struct judge *judge, const struct krylov_solver *solver)
+{
+    enum { PART = 4, MARKS = 4 };
+    judge->early = solver == &krylov_gmres ? PRECOND_TRIAL : max_i64(1, judge->least / PART);
+    judge->width = max_i64(1, min_i64(judge->width, judge->early / MARKS));
 }
 
 /* gmres on a host is judged after this part of what is expected, and at least so many steps, since its iterations vary
