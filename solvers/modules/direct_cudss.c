@@ -25,7 +25,6 @@ struct cudss {
     int64_t *place;      /* entry e of the rows is number place[e] of the columns */
     double *host;        /* values of the rows */
     void *device[5];     /* row_ptr, col, val, b, x */
-    int64_t columns;     /* that b and x have room for */
     int64_t bytes, size; /* of the device arrays; of a number */
     bool factors;        /* there were some: the next ones keep their places */
     const char *failed;  /* the call that failed */
@@ -57,15 +56,6 @@ static spmv_status fail_device(cudaError_t error, char *why)
     return error == cudaErrorMemoryAllocation ? SPMV_ERROR_MEMORY : SPMV_ERROR_DEVICE;
 }
 
-static void drop_columns(struct cudss *c)
-{
-    if (c->right != NULL)
-        cudssMatrixDestroy(c->right);
-    if (c->left != NULL)
-        cudssMatrixDestroy(c->left);
-    c->right = c->left = NULL;
-}
-
 static void close_cudss(void *state)
 {
     struct cudss *const c = state;
@@ -73,7 +63,10 @@ static void close_cudss(void *state)
         return;
     if (c->matrix != NULL)
         cudssMatrixDestroy(c->matrix);
-    drop_columns(c);
+    if (c->right != NULL)
+        cudssMatrixDestroy(c->right);
+    if (c->left != NULL)
+        cudssMatrixDestroy(c->left);
     if (c->data != NULL)
         cudssDataDestroy(c->handle, c->data);
     if (c->config != NULL)
@@ -128,17 +121,6 @@ static cudssMatrixType_t type_of(const struct direct_problem *p)
     return p->hermitian ? CUDSS_MTYPE_HERMITIAN : CUDSS_MTYPE_GENERAL;
 }
 
-/* The right-hand sides and the solutions, for which there is memory. */
-static bool create_columns(struct cudss *c, int64_t columns)
-{
-    const int64_t n = c->problem.n;
-    const cudaDataType_t type = c->problem.complex ? CUDA_C_64F : CUDA_R_64F;
-    return done(c, cudssMatrixCreateDn(&c->right, n, columns, n, c->device[B], type, CUDSS_LAYOUT_COL_MAJOR),
-                "making right-hand sides") &&
-           done(c, cudssMatrixCreateDn(&c->left, n, columns, n, c->device[X], type, CUDSS_LAYOUT_COL_MAJOR),
-                "making right-hand sides");
-}
-
 static bool create_matrix(struct cudss *c)
 {
     const struct direct_problem *const p = &c->problem;
@@ -152,7 +134,10 @@ static bool create_matrix(struct cudss *c)
 #endif
                                      type, type_of(p), view, CUDSS_BASE_ZERO),
                 "making the matrix") &&
-           create_columns(c, 1);
+           done(c, cudssMatrixCreateDn(&c->right, p->n, 1, p->n, c->device[B], type, CUDSS_LAYOUT_COL_MAJOR),
+                "making a right-hand side") &&
+           done(c, cudssMatrixCreateDn(&c->left, p->n, 1, p->n, c->device[X], type, CUDSS_LAYOUT_COL_MAJOR),
+                "making a solution");
 }
 
 static bool configure(struct cudss *c)
@@ -245,7 +230,6 @@ static spmv_status open_cudss(const struct direct_problem *problem, void **state
     c->half = half;
     c->size = problem->complex ? 16 : 8;
     c->entries = count_entries(problem, half);
-    c->columns = 1;
     spmv_status st = take_pattern(c, why);
     if (st == SPMV_OK && !(configure(c) && create_matrix(c) && execute(c, CUDSS_PHASE_ANALYSIS, "the analysis")))
         st = failed(c, why);
@@ -324,31 +308,12 @@ static spmv_status factor_cudss(void *state, const double *val, struct direct_fi
     figures->rcond = -1;
     figures->negative = has_inertia(c) ? inertia[1] : -1;
     figures->zero = 0;
-    return tell_determinant(c, figures, why);
+    return pivots == 0 ? tell_determinant(c, figures, why) : SPMV_OK;
 }
 
-/* Memory for so many columns, in place of what there is. */
-static spmv_status need_columns(struct cudss *c, int64_t columns, char *why)
+static spmv_status solve_one(struct cudss *c, double *x, char *why)
 {
-    cudaError_t error = cudaSuccess;
-    if (columns > c->columns) {
-        for (int i = B; i <= X && error == cudaSuccess; i++) {
-            void *more = NULL;
-            error = cudaMalloc(&more, (size_t)(c->problem.n * c->size * columns));
-            if (error == cudaSuccess) {
-                cudaFree(c->device[i]); /* which waits for the work before */
-                c->device[i] = more;
-            }
-        }
-        if (error == cudaSuccess)
-            c->columns = columns;
-    }
-    return error == cudaSuccess ? SPMV_OK : fail_device(error, why);
-}
-
-static spmv_status solve_with_memory(struct cudss *c, double *x, int64_t columns, char *why)
-{
-    const size_t bytes = (size_t)(c->problem.n * c->size * columns);
+    const size_t bytes = (size_t)(c->problem.n * c->size);
     cudaError_t error = cudaMemcpyAsync(c->device[B], x, bytes, cudaMemcpyHostToDevice, c->problem.stream);
     if (error == cudaSuccess && !execute(c, CUDSS_PHASE_SOLVE, "the solution"))
         return failed(c, why);
@@ -359,19 +324,13 @@ static spmv_status solve_with_memory(struct cudss *c, double *x, int64_t columns
     return error == cudaSuccess ? SPMV_OK : fail_device(error, why);
 }
 
-/* Several columns have matrices of their own for this call. */
+/* One column after the other: the deterministic mode takes one only. */
 static spmv_status solve_cudss(void *state, double *x, int64_t columns, char *why)
 {
     struct cudss *const c = state;
-    if (columns == 1)
-        return solve_with_memory(c, x, 1, why);
-    drop_columns(c);
-    spmv_status st = need_columns(c, columns, why);
-    if (st == SPMV_OK)
-        st = create_columns(c, columns) ? solve_with_memory(c, x, columns, why) : failed(c, why);
-    drop_columns(c);
-    if (!create_columns(c, 1) && st == SPMV_OK)
-        st = failed(c, why);
+    spmv_status st = SPMV_OK;
+    for (int64_t k = 0; k < columns && st == SPMV_OK; k++)
+        st = solve_one(c, x + k * c->problem.n * c->size / 8, why);
     return st;
 }
 
