@@ -149,10 +149,10 @@ static spmv_status check_type(struct boeing *b)
     for (int i = 0; i < 3; i++)
         b->type[i] = (char)tolower((unsigned char)line_begin(b, 2)[i]);
     if (b->type[2] == 'e')
-        return exchange_refuse(x, SPMV_ERROR_UNSUPPORTED,
-                               "line 3: type %s: element matrices, which are not assembled, are not read", b->type);
+        return text_fail(x->source, SPMV_ERROR_UNSUPPORTED, 3, 1,
+                         "type %s: element matrices, which are not assembled, are not read", b->type);
     if (b->type[0] == 'q')
-        return exchange_refuse(x, SPMV_ERROR_UNSUPPORTED, "line 3: type %s: its values are in another file", b->type);
+        return text_fail(x->source, SPMV_ERROR_UNSUPPORTED, 3, 1, "type %s: its values are in another file", b->type);
     for (size_t i = 0; i < sizeof symmetries / sizeof symmetries[0]; i++)
         if (symmetries[i].letter == b->type[1])
             x->symmetry = symmetries[i].symmetry;
@@ -169,11 +169,10 @@ static spmv_status read_head(struct boeing *b)
     struct exchange *const x = b->x;
     int64_t counts[5] = {0};
     if (b->lines < 4)
-        return exchange_refuse(x, SPMV_ERROR_FORMAT, "line %lld: the head of 4 lines is cut short",
-                               (long long)b->lines);
+        return text_fail(x->source, SPMV_ERROR_FORMAT, b->lines, 1, "the head of 4 lines is cut short");
     int n = read_counts(b, 1, 0, counts, 5);
     if (n < 4)
-        return exchange_refuse(x, SPMV_ERROR_FORMAT, "line 2: it must have the lines of 4 or 5 sections");
+        return text_fail(x->source, SPMV_ERROR_FORMAT, 2, 1, "it must have the lines of 4 or 5 sections");
     x->form = n == 4 ? "rb" : "hb";
     for (int i = 0; i < SECTIONS; i++)
         b->sizes[i] = i + 1 < n ? counts[i + 1] : 0;
@@ -183,8 +182,8 @@ static spmv_status read_head(struct boeing *b)
     memset(counts, 0, sizeof counts);
     n = read_counts(b, 2, 3, counts, 4);
     if (n < 3)
-        return exchange_refuse(x, SPMV_ERROR_FORMAT, "line 3: the number of rows, columns and entries must follow %s",
-                               b->type);
+        return text_fail(x->source, SPMV_ERROR_FORMAT, 3, 1, "the number of rows, columns and entries must follow %s",
+                         b->type);
     b->rows = counts[0];
     b->cols = counts[1];
     b->entries = counts[2];
@@ -201,8 +200,8 @@ static spmv_status read_format(const struct boeing *b, int number, bool integers
                                                                           line + min_i64(columns[number + 1], length);
     char shown[TEXT_SHOWN];
     if (!fortran_format_parse(from, to, format) || (integers && !format->integers))
-        return exchange_refuse(b->x, SPMV_ERROR_FORMAT, "line 4, column %d: \"%s\" is no format of %s",
-                               columns[number] + 1, text_show(from, to, shown), section_names[number]);
+        return text_fail(b->x->source, SPMV_ERROR_FORMAT, 4, columns[number] + 1, "\"%s\" is no format of %s",
+                         text_show(from, to, shown), section_names[number]);
     return SPMV_OK;
 }
 
@@ -228,9 +227,9 @@ static spmv_status fail_number(const struct boeing *b, const struct section *s, 
     char shown[TEXT_SHOWN];
     while (p < end && *p == ' ')
         p++;
-    return exchange_refuse(b->x, status, "line %lld, column %d: %s %lld, \"%s\": %s",
-                           (long long)(s->first_line + k / s->format->fields) + 1, field->at + 1,
-                           section_names[s->number], (long long)k + 1, text_show(p, end, shown), reason);
+    return text_fail(b->x->source, status, s->first_line + k / s->format->fields + 1, field->at + 1,
+                     "%s %lld, \"%s\": %s", section_names[s->number], (long long)k + 1, text_show(p, end, shown),
+                     reason);
 }
 
 /* Checks that the lines of a section are there, and are enough for its numbers. */
@@ -238,59 +237,40 @@ static spmv_status check_section(const struct boeing *b, const struct section *s
 {
     const int64_t need = ceil_divide(s->count, s->format->fields);
     if (s->lines < need)
-        return exchange_refuse(b->x, SPMV_ERROR_FORMAT, "line 2: %lld lines of %s, but %lld of them need %lld lines",
-                               (long long)s->lines, section_names[s->number], (long long)s->count, (long long)need);
+        return text_fail(b->x->source, SPMV_ERROR_FORMAT, 2, 1, "%lld lines of %s, but %lld of them need %lld lines",
+                         (long long)s->lines, section_names[s->number], (long long)s->count, (long long)need);
     if (need > b->lines - s->first_line)
-        return exchange_refuse(b->x, SPMV_ERROR_FORMAT,
-                               "line %lld: the file ends here, within the %lld lines of %s that begin on line %lld",
-                               (long long)b->lines, (long long)need, section_names[s->number],
-                               (long long)s->first_line + 1);
+        return text_fail(b->x->source, SPMV_ERROR_FORMAT, b->lines, 1,
+                         "the file ends here, within the %lld lines of %s that begin on line %lld", (long long)need,
+                         section_names[s->number], (long long)s->first_line + 1);
     return SPMV_OK;
 }
 
-/* An integer in [p, end), blanks left out; -1 if there is none or it is negative. */
-static int64_t parse_integer(const char *p, const char *end)
+/* What becomes of the numbers of a section: integers from 1 to limit, counted from 0, or (integers NULL) real numbers
+ * of the type. */
+struct target {
+    int64_t *integers, limit;
+    spmv_type type;
+    char *reals;
+    bool without_point; /* real numbers in a format of integers */
+};
+
+static enum number_result take_integer(const struct target *t, const char *p, const char *end, int64_t k)
 {
     int64_t value = 0;
-    int digits = 0;
-    for (; p < end; p++) {
-        if (*p == ' ' || *p == '\t' || (*p == '+' && digits == 0))
-            continue;
-        if (*p < '0' || *p > '9' || digits == 18)
-            return -1;
+    const char *const first = p + (p < end && *p == '+');
+    for (p = first; p < end && *p >= '0' && *p <= '9' && p - first < 18; p++)
         value = 10 * value + (*p - '0');
-        digits++;
-    }
-    return digits > 0 ? value : -1;
+    if (p == first || p < end || value < 1 || value > t->limit)
+        return NUMBER_MALFORMED;
+    t->integers[k] = value - 1;
+    return NUMBER_OK;
 }
 
-/* Reads integers, each from 1 to limit, as numbers from 0. */
-static spmv_status read_integers(const struct boeing *b, const struct section *s, int64_t limit, int64_t *to)
-{
-    int64_t bad = s->count;
-    char reason[96];
-    const spmv_status st = check_section(b, s);
-    if (st != SPMV_OK)
-        return st;
-#pragma omp parallel for num_threads(host_team(b->x->ctx, s->count)) schedule(static) reduction(min : bad)
-    for (int64_t k = 0; k < s->count; k++) {
-        const char *p = NULL, *end = NULL;
-        find_field(b, s, k, &p, &end);
-        const int64_t value = parse_integer(p, end);
-        if (value < 1 || value > limit)
-            bad = min_i64(bad, k);
-        else
-            to[k] = value - 1;
-    }
-    if (bad == s->count)
-        return SPMV_OK;
-    snprintf(reason, sizeof reason, "not an integer from 1 to %lld", (long long)limit);
-    return fail_number(b, s, bad, SPMV_ERROR_FORMAT, reason);
-}
-
-/* Reads the number in the field; *text: the usual form is read in place. */
-static enum number_result parse_value(const struct fortran_field *field, const char *p, const char *end, bool integers,
-                                      spmv_type type, void *value, enum number_remark *remark)
+/* Takes the number in [p, end), blanks around it left out. A blank within it means that it is none: the file may not
+ * keep to its format. */
+static enum number_result take_number(const struct target *t, const struct fortran_field *field, const char *p,
+                                      const char *end, int64_t k, enum number_remark *remark)
 {
     char text[FORTRAN_NUMBER + 16];
     const char *rest = NULL;
@@ -298,23 +278,66 @@ static enum number_result parse_value(const struct fortran_field *field, const c
         p++;
     while (end > p && end[-1] == ' ')
         end--;
+    if (t->integers != NULL)
+        return take_integer(t, p, end, k);
     const size_t length = (size_t)(end - p);
-    const bool usual = !integers && memchr(p, '.', length) != NULL &&
+    char *const value = t->reals + (size_t)k * spmv_type_size(t->type);
+    /* the usual form is read in place */
+    const bool usual = !t->without_point && memchr(p, '.', length) != NULL &&
                        (field->scale == 0 || memchr(p, 'E', length) != NULL || memchr(p, 'D', length) != NULL);
-    if (usual && number_parse(p, end, type, value, &rest, remark) == NUMBER_OK && rest == end)
+    if (usual && number_parse(p, end, t->type, value, &rest, remark) == NUMBER_OK && rest == end)
         return NUMBER_OK;
     const int n = fortran_number(p, end, field, text);
-    const enum number_result result = integers ? number_parse_integer(text, text + n, type, value, &rest, remark)
-                                               : number_parse(text, text + n, type, value, &rest, remark);
-    return n == 0 || (result == NUMBER_OK && rest != text + n) ? NUMBER_MALFORMED : result;
+    if (n == 0 || memchr(p, ' ', length) != NULL)
+        return NUMBER_MALFORMED;
+    const enum number_result result = t->without_point
+                                          ? number_parse_integer(text, text + n, t->type, value, &rest, remark)
+                                          : number_parse(text, text + n, t->type, value, &rest, remark);
+    return result == NUMBER_OK && rest != text + n ? NUMBER_MALFORMED : result;
 }
 
-/* Reads s->count real numbers of the type. */
-static spmv_status read_reals(const struct boeing *b, const struct section *s, spmv_type type, void *to)
+/* Reads the numbers as words between blanks. False if they are not right, or not as many. SciPy writes such files:
+ * its fields are narrower than those of the format on line 4. */
+static bool read_words(const struct boeing *b, const struct section *s, const struct target *t)
+{
+    const struct fortran_field field = {.digits = 0};
+    int64_t k = 0;
+    enum number_remark remark;
+    for (int64_t line = s->first_line; k < s->count && line < b->lines; line++) {
+        const char *p = line_begin(b, line), *const end = line_end(b, line);
+        while (p < end) {
+            const char *const word = p;
+            while (p < end && *p != ' ')
+                p++;
+            if (p > word && (k == s->count || take_number(t, &field, word, p, k++, &remark) != NUMBER_OK))
+                return false;
+            p += p < end;
+        }
+    }
+    return k == s->count;
+}
+
+static spmv_status fail_section(const struct boeing *b, const struct section *s, const struct target *t, int64_t k)
+{
+    const char *p = NULL, *end = NULL;
+    enum number_remark remark;
+    char reason[96];
+    const struct fortran_field *const field = find_field(b, s, k, &p, &end);
+    if (p == end)
+        return fail_number(b, s, k, SPMV_ERROR_FORMAT, "the line ends before it");
+    if (t->integers != NULL) {
+        snprintf(reason, sizeof reason, "not an integer from 1 to %lld", (long long)t->limit);
+        return fail_number(b, s, k, SPMV_ERROR_FORMAT, reason);
+    }
+    return take_number(t, field, p, end, k, &remark) == NUMBER_TOO_LARGE
+               ? fail_number(b, s, k, SPMV_ERROR_LIMIT, "too large for the type")
+               : fail_number(b, s, k, SPMV_ERROR_FORMAT, "not a number");
+}
+
+static spmv_status read_section(const struct boeing *b, const struct section *s, const struct target *t)
 {
     int64_t bad = s->count, rounded = s->count;
-    const size_t size = spmv_type_size(type);
-    spmv_status st = check_section(b, s);
+    const spmv_status st = check_section(b, s);
     if (st != SPMV_OK)
         return st;
 #pragma omp parallel for num_threads(host_team(b->x->ctx, s->count)) schedule(static) reduction(min : bad, rounded)
@@ -322,36 +345,35 @@ static spmv_status read_reals(const struct boeing *b, const struct section *s, s
         const char *p = NULL, *end = NULL;
         enum number_remark remark = NUMBER_PLAIN;
         const struct fortran_field *const field = find_field(b, s, k, &p, &end);
-        if (parse_value(field, p, end, s->format->integers, type, (char *)to + (size_t)k * size, &remark) != NUMBER_OK)
+        if (take_number(t, field, p, end, k, &remark) != NUMBER_OK)
             bad = min_i64(bad, k);
         else if (remark == NUMBER_ROUNDED)
             rounded = min_i64(rounded, k);
     }
-    if (rounded < s->count && bad == s->count)
-        return text_warn(b->x->source, ": integers that %s cannot represent were rounded; the first is on line %lld",
-                         spmv_type_name(type), (long long)(s->first_line + rounded / s->format->fields) + 1);
-    if (bad == s->count)
-        return SPMV_OK;
-    const char *p = NULL, *end = NULL;
-    double value;
-    enum number_remark remark;
-    const struct fortran_field *const field = find_field(b, s, bad, &p, &end);
-    if (parse_value(field, p, end, s->format->integers, type, &value, &remark) == NUMBER_TOO_LARGE)
-        return fail_number(b, s, bad, SPMV_ERROR_LIMIT, "too large for the type");
-    return fail_number(b, s, bad, SPMV_ERROR_FORMAT, p == end ? "the line ends before it" : "not a number");
+    if (bad < s->count)
+        return !read_words(b, s, t) ? fail_section(b, s, t, bad)
+                                    : text_warn(b->x->source,
+                                                ":%lld:1: the %s do not keep to the format on line 4; they are read as "
+                                                "words between blanks",
+                                                (long long)s->first_line + 1, section_names[s->number]);
+    if (rounded < s->count)
+        return text_warn(b->x->source, ":%lld:1: integers that %s cannot represent were rounded; this has the first",
+                         (long long)(s->first_line + rounded / s->format->fields) + 1, spmv_type_name(t->type));
+    return SPMV_OK;
 }
 
 static spmv_status read_numbers(const struct boeing *b, struct section *s, int64_t n, spmv_type type, void **values)
 {
     int64_t bytes = 0;
     if (!multiply_fits(n, (int64_t)spmv_type_size(type), &bytes) || n > b->x->size)
-        return exchange_refuse(b->x, SPMV_ERROR_FORMAT, "line 3: %lld %s are more than the file can hold", (long long)n,
-                               section_names[s->number]);
+        return text_fail(b->x->source, SPMV_ERROR_FORMAT, 3, 1, "%lld %s are more than the file can hold", (long long)n,
+                         section_names[s->number]);
     spmv_status st = read_format(b, s->number, false, s->format);
     if (st == SPMV_OK)
         st = host_alloc(b->x->ctx, max_i64(bytes, 1), "values", values);
     s->count = n * (type_is_complex(type) ? 2 : 1);
-    return st == SPMV_OK ? read_reals(b, s, type_part(type), *values) : st;
+    const struct target target = {.type = type_part(type), .reals = *values, .without_point = s->format->integers};
+    return st == SPMV_OK ? read_section(b, s, &target) : st;
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -372,7 +394,7 @@ static spmv_status read_structure(struct boeing *b, int64_t *pointers, int64_t *
     spmv_status st = SPMV_OK;
     s.first_line = first_line(b, POINTERS);
     TRY(read_format(b, POINTERS, true, format));
-    TRY(read_integers(b, &s, b->entries + 1, pointers));
+    TRY(read_section(b, &s, &(struct target){.integers = pointers, .limit = b->entries + 1}));
     for (int64_t j = 0; j <= b->cols; j++)
         if ((j == 0 && pointers[j] != 0) || (j > 0 && pointers[j] < pointers[j - 1]) ||
             (j == b->cols && pointers[j] != b->entries))
@@ -382,7 +404,7 @@ static spmv_status read_structure(struct boeing *b, int64_t *pointers, int64_t *
                                                             : "the last must be the number of entries and 1"));
     s = (struct section){INDICES, first_line(b, INDICES), b->sizes[INDICES], b->entries, format};
     TRY(read_format(b, INDICES, true, format));
-    TRY(read_integers(b, &s, b->rows, indices));
+    TRY(read_section(b, &s, &(struct target){.integers = indices, .limit = b->rows}));
     const struct numbers offsets = {(const unsigned char *)pointers, b->cols + 1, NUMBERS_SIGNED, 8, host_is_big()},
                          index = {(const unsigned char *)indices, b->entries, NUMBERS_SIGNED, 8, host_is_big()};
     TRY(exchange_compressed(x, false, &offsets, section_names[POINTERS], &index, section_names[INDICES]));
@@ -400,17 +422,17 @@ static spmv_status read_matrix(struct boeing *b, struct fortran_format *format)
         return exchange_refuse(x, SPMV_ERROR_OPEN, "the matrix has no name; %s could only be vectors", x->member);
     /* A number takes at least a byte. */
     if (b->entries > x->size || b->cols > x->size)
-        return exchange_refuse(x, SPMV_ERROR_FORMAT,
-                               "line 3: %lld columns and %lld entries are more than the file can "
-                               "hold",
-                               (long long)b->cols, (long long)b->entries);
+        return text_fail(x->source, SPMV_ERROR_FORMAT, 3, 1,
+                         "%lld columns and %lld entries are more than the file can "
+                         "hold",
+                         (long long)b->cols, (long long)b->entries);
     TRY(host_alloc(x->ctx, (b->cols + 1) * (int64_t)sizeof(int64_t), "pointers", &pointers));
     TRY(host_alloc(x->ctx, max_i64(1, b->entries) * (int64_t)sizeof(int64_t), "indices", &indices));
     TRY(read_structure(b, pointers, indices, format));
     if (x->field == SPMV_FIELD_PATTERN)
         goto done;
     if (b->sizes[VALUES] == 0 && b->entries > 0)
-        TRY(exchange_refuse(x, SPMV_ERROR_FORMAT, "line 2: type %s, but there are no values", b->type));
+        TRY(text_fail(x->source, SPMV_ERROR_FORMAT, 2, 1, "type %s, but there are no values", b->type));
     s.first_line = first_line(b, VALUES);
     TRY(read_numbers(b, &s, b->entries, x->type, &x->val));
 done:
@@ -437,16 +459,16 @@ static spmv_status read_sides(struct boeing *b, struct fortran_format *format)
     if (b->sizes[SIDES] == 0)
         return exchange_refuse(x, SPMV_ERROR_FORMAT, "a matrix without right-hand sides, not vectors");
     if (b->lines < 5 || line_end(b, 4) - line_begin(b, 4) < 3 || read_counts(b, 4, 3, counts, 2) < 1)
-        return exchange_refuse(x, SPMV_ERROR_FORMAT, "line 5: it must have the type and number of right-hand sides");
+        return text_fail(x->source, SPMV_ERROR_FORMAT, 5, 1, "it must have the type and number of right-hand sides");
     for (int i = 0; i < 3; i++)
         letters[i] = (char)tolower((unsigned char)line_begin(b, 4)[i]);
     if (letters[0] != 'f')
-        return exchange_refuse(x, SPMV_ERROR_UNSUPPORTED, "line 5: only full right-hand sides (F) are read");
+        return text_fail(x->source, SPMV_ERROR_UNSUPPORTED, 5, 1, "only full right-hand sides (F) are read");
     if (letters[part] != parts[part].letter)
-        return exchange_refuse(x, SPMV_ERROR_OPEN, "line 5: the file has no vectors %s", parts[part].name);
+        return text_fail(x->source, SPMV_ERROR_OPEN, 5, 1, "the file has no vectors %s", parts[part].name);
     if (!multiply_fits(b->rows, counts[0], &n) || n > x->size || counts[0] > INT32_MAX)
-        return exchange_refuse(x, SPMV_ERROR_FORMAT, "line 5: %lld right-hand sides are more than the file can hold",
-                               (long long)counts[0]);
+        return text_fail(x->source, SPMV_ERROR_FORMAT, 5, 1, "%lld right-hand sides are more than the file can hold",
+                         (long long)counts[0]);
     struct section s = {.number = SIDES, .lines = INT64_MAX, .format = format};
     s.first_line = first_line(b, SIDES);
     const spmv_status st = read_format(b, SIDES, false, format);

@@ -82,16 +82,15 @@ static spmv_status find_values(struct exchange *x, struct object *o, struct numb
         int width;
     } kinds[] = {{NUMBERS_REAL, 8}, {NUMBERS_COMPLEX, 16}, {NUMBERS_REAL, 4}};
     const int64_t left = x->bytes + x->size - o->at;
-    for (int exact = 1; exact >= 0; exact--)
-        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-            int64_t bytes = 0;
-            if (!multiply_fits(o->values, kinds[i].width, &bytes) || bytes > left ||
-                (exact ? bytes != left : object_at(o->at + bytes, left - bytes) == 0))
-                continue;
-            *values = (struct numbers){o->at, o->values, kinds[i].class, kinds[i].width, true};
-            o->end = o->at + bytes;
-            return SPMV_OK;
-        }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        int64_t bytes = 0;
+        if (!multiply_fits(o->values, kinds[i].width, &bytes) || bytes > left ||
+            (bytes != left && object_at(o->at + bytes, left - bytes) == 0))
+            continue;
+        *values = (struct numbers){o->at, o->values, kinds[i].class, kinds[i].width, true};
+        o->end = o->at + bytes;
+        return SPMV_OK;
+    }
     return exchange_fail(x, o->at,
                          "%lld values begin here, but the %lld bytes that follow are neither real nor complex "
                          "numbers of that count",
@@ -113,9 +112,8 @@ static spmv_status take_matrix(struct exchange *x, const struct object *o)
         const int64_t length = integer_of(&o->lengths, i, &fits);
         offsets[i] = sum;
         if (length < 0 || length > o->values - sum)
-            st = exchange_fail(x, o->lengths.at + i * o->width, "row %lld has %lld entries, of %lld in all that %s",
-                               (long long)i, (long long)length, (long long)o->values,
-                               length < 0 ? "cannot be" : "are not as many");
+            st = exchange_fail(x, o->lengths.at + i * o->width, "row %lld has %lld entries; %lld of %lld are left",
+                               (long long)i, (long long)length, (long long)(o->values - sum), (long long)o->values);
         sum += length;
     }
     if (st == SPMV_OK && sum != o->values)
@@ -141,17 +139,15 @@ spmv_status petsc_read(struct exchange *x)
     while (at < x->size) {
         TRY(find_parts(x, at, &o));
         TRY(find_values(x, &o, &values));
-        /* a matrix, also dense, where vectors are wanted: only if there is no vector */
-        if (o.is_matrix != x->vectors || (found == 0 && x->vectors && o.end == x->bytes + x->size)) {
-            if (found++ == 0) {
-                first = o;
-                first_values = values;
-            }
+        if ((x->vectors ? o.dense : o.is_matrix) && found++ == 0) {
+            first = o;
+            first_values = values;
         }
         at = o.end - x->bytes;
     }
     if (found == 0)
-        TRY(exchange_fail(x, NULL, x->vectors ? "a matrix of PETSc, not a vector" : "a vector of PETSc, not a matrix"));
+        TRY(exchange_fail(x, NULL,
+                          x->vectors ? "a sparse matrix of PETSc, not a vector" : "a vector of PETSc, not a matrix"));
     if (found > 1)
         TRY(text_warn(x->source, ": %lld %s of PETSc; the first is read", (long long)found,
                       x->vectors ? "vectors" : "matrices"));
