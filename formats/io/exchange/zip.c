@@ -12,6 +12,13 @@ enum { LOCAL_BYTES = 30, CENTRAL_BYTES = 46, END_BYTES = 22, END_64_BYTES = 56, 
 enum { STORED = 0, DEFLATED = 8, EXTRA_64 = 1, VERSION_64 = 45 };
 #define FULL_32 0xffffffffu
 
+/* Fuzzing reaches the code after the checksums without them. */
+#ifdef ZIP_WITHOUT_SUMS
+#define COMPARE_SUMS false
+#else
+#define COMPARE_SUMS true
+#endif
+
 static int u16_at(const unsigned char *b)
 {
     return b[0] | b[1] << 8;
@@ -131,7 +138,7 @@ spmv_status zip_read(struct exchange *x, const struct zip_member *m, const unsig
             return st;
         *bytes = *memory;
     }
-    if (*n != m->unpacked || crc32_of(0, *bytes, *n) != m->crc)
+    if (*n != m->unpacked || (COMPARE_SUMS && crc32_of(0, *bytes, *n) != m->crc))
         return exchange_fail(x, m->at, "%.*s: damaged: its length or checksum does not match",
                              (int)min_i64(m->name_length, 64), m->name);
     return SPMV_OK;

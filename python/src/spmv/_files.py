@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import Any
 
@@ -21,17 +22,24 @@ def _type(dtype: Any) -> int:
     return 0 if dtype is None else code_of(np.dtype(dtype), "dtype")
 
 
-def read(path: Any, dtype: Any = None, *, device: Any = "cpu") -> Any:
-    """Read a matrix from a file.
+def read(path: Any, dtype: Any = None, *, name: str | None = None, device: Any = "cpu") -> Any:
+    """Read a matrix from a file, an open file or a buffer.
 
     Parameters
     ----------
-    path : str or path
-        A Matrix Market file, or one in the binary form of spmv; compressed by gzip, xz or bzip2,
-        or, where libarchive is installed, by zstd or in a tar archive.
+    path : str, path, file opened in binary mode, or buffer
+        A Matrix Market file, one in the binary form of spmv, or one of Harwell-Boeing,
+        Rutherford-Boeing, PETSc, NumPy and SciPy (.npz, .npy) or MATLAB (.mat); compressed by gzip,
+        xz or bzip2, or, where libarchive is installed, by zstd or in a tar archive. The contents
+        decide, not the name. A file is read from its position on. A bytearray, a memoryview and
+        another buffer are the contents of a file, and so are bytes with a line end or a zero byte;
+        other bytes are a path.
     dtype : numpy.dtype, optional
         float64, float32, complex128 or complex64. Default: complex128 for complex files, else
         float64.
+    name : str, optional
+        The variable of a MATLAB file, the array of an .npz file, or the member of an archive. In a
+        path, ``"A.mat:NAME"`` is the same.
 
     Returns
     -------
@@ -41,40 +49,58 @@ def read(path: Any, dtype: Any = None, *, device: Any = "cpu") -> Any:
 
     Examples
     --------
-    >>> import spmv, tempfile, os
-    >>> path = os.path.join(tempfile.mkdtemp(), "A.mtx")
+    >>> import io, spmv, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "A.npz")
     >>> spmv.write(path, spmv.generate("poisson2d:3"))
     >>> spmv.read(path).shape
     (9, 9)
+    >>> with open(path, "rb") as file:
+    ...     spmv.read(file).shape
+    (9, 9)
+    >>> spmv.read(io.BytesIO(b"%%MatrixMarket matrix array real general\\n1 2\\n3\\n4\\n")).toarray()
+    array([[3., 4.]])
     """
     context = context_of(device)
-    name = os.fspath(path)
-    try:
-        handle = _core.matrix_read(context._handle, os.fsencode(name), _type(dtype))
-    except NotImplementedError:
-        handle = _read_unpacked(context, name, dtype)
+    if isinstance(path, (bytearray, memoryview)) or (isinstance(path, bytes) and (b"\n" in path or b"\0" in path)):
+        handle = _read_stream(context, io.BytesIO(path), "the buffer", dtype, name)
+    elif hasattr(path, "read"):
+        handle = _read_stream(context, path, str(getattr(path, "name", "the file")), dtype, name)
+    elif hasattr(path, "__fspath__") or isinstance(path, (str, bytes)):
+        handle = _read_file(context, os.fspath(path), dtype, name)
+    else:
+        handle = _read_stream(context, io.BytesIO(memoryview(path)), "the buffer", dtype, name)
     return made(handle, context, "scipy")
 
 
-def _read_unpacked(context: Any, name: Any, dtype: Any) -> Any:
-    """A compressed file by Python's own modules, where libarchive is not installed."""
-    with open(name, "rb") as file:
-        module = _STANDARD.get(file.read(2))
-    if module is None or os.fsdecode(name).endswith((".tar.gz", ".tar.xz", ".tar.bz2", ".tgz")):
-        raise NotImplementedError(f"{os.fsdecode(name)}: install libarchive to read archives and other compressions")
-    opener = __import__(module).open
-    memory = os.memfd_create("spmv")
-    shown = f"/proc/self/fd/{memory}"
+def _read_file(context: Any, path: Any, dtype: Any, name: str | None) -> Any:
+    part = b"" if name is None else b":" + os.fsencode(name)
     try:
-        with opener(name, "rb") as text, os.fdopen(os.dup(memory), "wb") as plain:
-            while block := text.read(1 << 20):
-                plain.write(block)
-        return _core.matrix_read(context._handle, shown.encode(), _type(dtype))
-    except (ValueError, OSError, TypeError, MemoryError) as error:
-        message = str(error).replace(shown, os.fsdecode(name))
-        raise type(error)(message) from None
+        return _core.matrix_read(context._handle, os.fsencode(path) + part, _type(dtype))
+    except NotImplementedError:
+        with open(path, "rb") as file:
+            module = _STANDARD.get(file.read(2))
+        if module is None:
+            raise
+    # compressed, and libarchive is not installed: by Python's own modules
+    with __import__(module).open(path, "rb") as text:
+        return _read_stream(context, text, os.fsdecode(path), dtype, name)
+
+
+def _read_stream(context: Any, stream: Any, shown: str, dtype: Any, name: str | None) -> Any:
+    """Copies the stream to a file in memory, which the library reads."""
+    memory = os.memfd_create("spmv")
+    path = f"/proc/self/fd/{memory}"
+    try:
+        with os.fdopen(os.dup(memory), "wb") as copy:
+            while block := stream.read(1 << 20):
+                if isinstance(block, str):
+                    raise TypeError(f"{shown} is open for text; open it in binary mode, \"rb\"")
+                copy.write(block)
+        return _read_file(context, path, dtype, name)
+    except (ValueError, OSError, TypeError, MemoryError, NotImplementedError) as error:
+        raise type(error)(str(error).replace(path, shown)) from None
     except EOFError as error:
-        raise ValueError(f"{os.fsdecode(name)}: {error}") from None
+        raise ValueError(f"{shown}: {error}") from None
     finally:
         os.close(memory)
 
@@ -85,8 +111,10 @@ def write(path: Any, A: Any, *, symmetry: str = "general", comment: str | None =
     Parameters
     ----------
     path : str or path
-        ``.spmv``: the binary form; ``.gz``, ``.xz``, ``.zst``, ``.bz2``: compressed Matrix Market,
-        where libarchive is installed; any other name: Matrix Market.
+        ``.spmv``: the binary form; ``.npz``: SciPy's; ``.mat``: MATLAB's, version 5; ``.petsc``:
+        PETSc's binary form; ``.rb`` and ``.hb``: Rutherford-Boeing and Harwell-Boeing; any other
+        name: Matrix Market. After all but ``.spmv`` may stand ``.gz``, ``.xz``, ``.zst`` or
+        ``.bz2``, where libarchive is installed.
     A : matrix
         As for ``Plan``, in host memory.
     symmetry : str, optional
