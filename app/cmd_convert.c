@@ -40,7 +40,7 @@ static spmv_status check_output(const struct options *o, const char *source, con
     if (o->json && o->json_path == NULL && strcmp(path, "-") == 0)
         return report(SPMV_ERROR_ARGUMENT,
                       "both the matrix and the JSON cannot go to standard output: name a file with --json=FILE");
-    spmv_status st = check_format(o, path);
+    spmv_status st = check_format(o, path, true);
     const char *const another = path != o->output ? path : NULL;
     if (st == SPMV_OK)
         st = check_outputs(o, another);

@@ -115,7 +115,8 @@ void help_print_all(void)
         printf("  %-24s%s\n", text, command->what);
     }
     printf("\nspmv COMMAND --help lists the options of a command. More: man spmv\n"
-           "A is a Matrix Market file (also compressed or in a tar archive), a .spmv file, - (standard input),\n"
+           "A is a Matrix Market file (also compressed or in a tar archive), a .spmv file, a file of SciPy (.npz),\n"
+           "MATLAB (A.mat:NAME), PETSc, Harwell-Boeing or Rutherford-Boeing, - (standard input),\n"
            "or a SPEC of a generated matrix, such as poisson2d:1000 (all SPECs: spmv gen --help). A file whose\n"
            "name is a command: ./matvec. Vectors: one number per line, or Matrix Market.\n"
            "\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 incompatible sizes, types or features,\n"

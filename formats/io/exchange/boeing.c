@@ -16,6 +16,7 @@
 #include "core/threads.h"
 #include "formats/io/exchange/exchange.h"
 #include "formats/io/exchange/fortran.h"
+#include "formats/io/text/decimal.h"
 #include "formats/io/text/numbers.h"
 #include "formats/io/text/text_portions.h"
 
@@ -267,6 +268,13 @@ static enum number_result take_integer(const struct target *t, const char *p, co
     return NUMBER_OK;
 }
 
+/* Parses a number of ordinary length; NULL: it needs the general parser. */
+static const char *parse_usual(const char *p, spmv_type type, void *value)
+{
+    return type == SPMV_F32 ? decimal_parse_f32(p, decimal_stops(p), value)
+                            : decimal_parse_f64(p, decimal_stops(p), value);
+}
+
 /* Takes the number in [p, end), blanks around it left out. A blank within it means that it is none: the file may not
  * keep to its format. */
 static enum number_result take_number(const struct target *t, const struct fortran_field *field, const char *p,
@@ -285,6 +293,8 @@ static enum number_result take_number(const struct target *t, const struct fortr
     /* the usual form is read in place */
     const bool usual = !t->without_point && memchr(p, '.', length) != NULL &&
                        (field->scale == 0 || memchr(p, 'E', length) != NULL || memchr(p, 'D', length) != NULL);
+    if (usual && parse_usual(p, t->type, value) == end)
+        return NUMBER_OK;
     if (usual && number_parse(p, end, t->type, value, &rest, remark) == NUMBER_OK && rest == end)
         return NUMBER_OK;
     const int n = fortran_number(p, end, field, text);
@@ -336,19 +346,28 @@ static spmv_status fail_section(const struct boeing *b, const struct section *s,
 
 static spmv_status read_section(const struct boeing *b, const struct section *s, const struct target *t)
 {
-    int64_t bad = s->count, rounded = s->count;
-    const spmv_status st = check_section(b, s);
+    int64_t bad = s->count, rounded = s->count, infinite = s->count;
+    spmv_status st = check_section(b, s);
     if (st != SPMV_OK)
         return st;
-#pragma omp parallel for num_threads(host_team(b->x->ctx, s->count)) schedule(static) reduction(min : bad, rounded)
-    for (int64_t k = 0; k < s->count; k++) {
-        const char *p = NULL, *end = NULL;
-        enum number_remark remark = NUMBER_PLAIN;
-        const struct fortran_field *const field = find_field(b, s, k, &p, &end);
-        if (take_number(t, field, p, end, k, &remark) != NUMBER_OK)
-            bad = min_i64(bad, k);
-        else if (remark == NUMBER_ROUNDED)
-            rounded = min_i64(rounded, k);
+    const int64_t fields = s->format->fields, lines = ceil_divide(s->count, fields);
+    const int team = host_team(b->x->ctx, s->count);
+#pragma omp parallel for num_threads(team) schedule(static) reduction(min : bad, rounded, infinite)
+    for (int64_t line = 0; line < lines; line++) {
+        const char *const begin = line_begin(b, s->first_line + line), *const stop = line_end(b, s->first_line + line);
+        const int64_t first = line * fields, n = min_i64(fields, s->count - first);
+        for (int64_t i = 0; i < n; i++) {
+            const struct fortran_field *const field = &s->format->field[i];
+            enum number_remark remark = NUMBER_PLAIN;
+            const char *const p = begin + min_i64(field->at, stop - begin);
+            const char *const end = begin + min_i64(field->at + field->width, stop - begin);
+            if (take_number(t, field, p, end, first + i, &remark) != NUMBER_OK)
+                bad = min_i64(bad, first + i);
+            else if (remark == NUMBER_ROUNDED)
+                rounded = min_i64(rounded, first + i);
+            else if (remark == NUMBER_NOT_FINITE)
+                infinite = min_i64(infinite, first + i);
+        }
     }
     if (bad < s->count)
         return !read_words(b, s, t) ? fail_section(b, s, t, bad)
@@ -356,10 +375,13 @@ static spmv_status read_section(const struct boeing *b, const struct section *s,
                                                 ":%lld:1: the %s do not keep to the format on line 4; they are read as "
                                                 "words between blanks",
                                                 (long long)s->first_line + 1, section_names[s->number]);
-    if (rounded < s->count)
-        return text_warn(b->x->source, ":%lld:1: integers that %s cannot represent were rounded; this has the first",
-                         (long long)(s->first_line + rounded / s->format->fields) + 1, spmv_type_name(t->type));
-    return SPMV_OK;
+    if (infinite < s->count)
+        st = text_warn(b->x->source, ":%lld:1: numbers that are not finite; this has the first",
+                       (long long)(s->first_line + infinite / fields) + 1);
+    if (st == SPMV_OK && rounded < s->count)
+        st = text_warn(b->x->source, ":%lld:1: integers that %s cannot represent were rounded; this has the first",
+                       (long long)(s->first_line + rounded / s->format->fields) + 1, spmv_type_name(t->type));
+    return st;
 }
 
 static spmv_status read_numbers(const struct boeing *b, struct section *s, int64_t n, spmv_type type, void **values)

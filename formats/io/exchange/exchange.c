@@ -9,6 +9,7 @@
 #include "core/threads.h"
 #include "formats/coo/coo.h"
 #include "formats/io/binary/binary_form.h"
+#include "formats/io/text/decimal.h"
 
 /* A format that begins like another one comes before it. */
 static const struct exchange_format formats[] = {
@@ -18,7 +19,7 @@ static const struct exchange_format formats[] = {
     {"petsc", "a file in PETSc's binary form", false, false, petsc_begins, petsc_read, petsc_write_matrix,
      petsc_write_vectors},
     {"npy", "an array of NumPy (.npy)", false, false, npy_begins, npy_read, NULL, npy_write_vectors},
-    {"npz", "an archive of NumPy (.npz)", true, false, npz_begins, npz_read, npz_write_matrix, NULL},
+    {"npz", "an archive of NumPy (.npz)", true, false, npz_begins, npz_read, npz_write_matrix, npz_write_vectors},
     {"mat", "a MATLAB file", true, false, mat_begins, mat_read, mat_write_matrix, mat_write_vectors},
     {"mat7.3", "a MATLAB file of version 7.3", true, false, mat_hdf5_begins, mat_hdf5_read, NULL, NULL},
 };
@@ -153,30 +154,60 @@ static spmv_status check_offsets(struct exchange *x, const struct numbers *offse
     return SPMV_OK;
 }
 
+/* Whether the columns ascend strictly in each row. */
+static bool ascends(spmv_context *ctx, const spmv_matrix *lines)
+{
+    int ascending = 1;
+#pragma omp parallel for num_threads(host_team(ctx, lines->nnz)) schedule(static) reduction(& : ascending)
+    for (int64_t i = 0; i < lines->rows; i++)
+        for (int64_t k = lines->row_ptr[i] + 1; k < lines->row_ptr[i + 1]; k++)
+            ascending &= lines->col[k - 1] < lines->col[k];
+    return ascending != 0;
+}
+
 spmv_status exchange_compressed(struct exchange *x, bool by_rows, const struct numbers *offsets,
                                 const char *offsets_what, const struct numbers *index, const char *index_what)
 {
     spmv_status st = SPMV_OK;
-    const int64_t outer = by_rows ? x->rows : x->cols;
+    const int64_t outer = by_rows ? x->rows : x->cols, inner = by_rows ? x->cols : x->rows;
+    bool fits = true;
+    if (inner > INT32_MAX)
+        return exchange_refuse(x, SPMV_ERROR_LIMIT, "%lld rows in compressed columns: at most %d are supported",
+                               (long long)inner, INT32_MAX);
     if (offsets->n != outer + 1)
         return exchange_fail(x, offsets->at, "%s has %lld numbers for %lld %s", offsets_what, (long long)offsets->n,
                              (long long)outer, by_rows ? "rows" : "columns");
+    if (matrix_arrays_bytes(outer, index->n, 0) > x->max_bytes - x->size)
+        return exchange_refuse(x, SPMV_ERROR_MEMORY, "%lld entries need more than the allowed %lld bytes of memory",
+                               (long long)index->n, (long long)x->max_bytes);
     TRY(check_offsets(x, offsets, offsets_what, index->n));
-    TRY(exchange_allocate(x, index->n));
-    TRY(take_indices(x, index, index_what, by_rows ? x->cols : x->rows, by_rows ? NULL : x->row,
-                     by_rows ? x->col : NULL));
-#pragma omp parallel for num_threads(host_team(x->ctx, index->n)) schedule(static)
-    for (int64_t i = 0; i < outer; i++) {
-        bool fits = true;
-        const int64_t first = integer_of(offsets, i, &fits), end = integer_of(offsets, i + 1, &fits);
-        for (int64_t k = first; k < end; k++)
-            if (by_rows)
-                ((int64_t *)x->row)[k] = i;
-            else
-                x->col[k] = (int32_t)i;
-    }
+    TRY(matrix_allocate(x->ctx, outer, inner, index->n, SPMV_F64, true, &x->lines));
+    for (int64_t i = 0; i <= outer; i++)
+        x->lines->row_ptr[i] = integer_of(offsets, i, &fits);
+    TRY(take_indices(x, index, index_what, inner, NULL, x->lines->col));
+    x->by_rows = by_rows;
+    x->entries = index->n;
+    x->ascending = ascends(x->ctx, x->lines);
 done:
     return st;
+}
+
+spmv_status exchange_spread(struct exchange *x)
+{
+    const spmv_matrix *const lines = x->lines;
+    const spmv_status st = exchange_allocate(x, lines->nnz);
+    if (st != SPMV_OK)
+        return st;
+    int64_t *const row = x->row;
+#pragma omp parallel for num_threads(host_team(x->ctx, lines->nnz)) schedule(static)
+    for (int64_t i = 0; i < lines->rows; i++)
+        for (int64_t k = lines->row_ptr[i]; k < lines->row_ptr[i + 1]; k++) {
+            row[k] = x->by_rows ? i : lines->col[k];
+            x->col[k] = x->by_rows ? lines->col[k] : (int32_t)i;
+        }
+    spmv_matrix_destroy(x->lines);
+    x->lines = NULL;
+    return SPMV_OK;
 }
 
 spmv_status exchange_coordinates(struct exchange *x, const struct numbers *row, const struct numbers *col)
@@ -287,10 +318,10 @@ spmv_status exchange_values(struct exchange *x, const struct numbers *values, co
 
 /* ---------------------------------------------------------------- reading */
 
-/* Reads the rest of the source into one block. */
+/* Reads the rest of the source into one block, with bytes of 0 before and after it for parsers. */
 static spmv_status load(struct exchange *x, void **bytes)
 {
-    enum { FIRST = 1 << 20 };
+    enum { FIRST = 1 << 20, PADDING = DECIMAL_PADDING };
     spmv_status st = SPMV_OK;
     struct text_source *const source = x->source;
     const int64_t left = text_left(source);
@@ -299,16 +330,18 @@ static spmv_status load(struct exchange *x, void **bytes)
         if (room > x->max_bytes)
             return exchange_refuse(x, SPMV_ERROR_MEMORY, "it needs more than the allowed %lld bytes of memory",
                                    (long long)x->max_bytes);
-        TRY(host_resize(x->ctx, room, "reading a file", bytes));
+        TRY(host_resize(x->ctx, room + 2 * PADDING, "reading a file", bytes));
         while (got > 0 && used < room) {
-            TRY(text_read_next(source, (char *)*bytes + used, min_i64(room - used, 1 << 24), &got));
+            TRY(text_read_next(source, (char *)*bytes + PADDING + used, min_i64(room - used, 1 << 24), &got));
             used += got;
             TRY(text_tell(source));
         }
         room = used == room ? 2 * room : room;
     }
     TRY(text_check_unchanged(source));
-    x->bytes = *bytes;
+    memset(*bytes, 0, PADDING);
+    memset((char *)*bytes + PADDING + used, 0, PADDING);
+    x->bytes = (unsigned char *)*bytes + PADDING;
     x->size = used - (source->open_line_bytes > 0); /* without an added line end */
 done:
     return st;
@@ -316,6 +349,7 @@ done:
 
 static void release(struct exchange *x)
 {
+    spmv_matrix_destroy(x->lines);
     host_free_all(x->row, x->col, x->val);
 }
 
@@ -395,8 +429,28 @@ static spmv_status convert_values(struct exchange *x, spmv_type type, int64_t n)
     return SPMV_OK;
 }
 
+/* The matrix of lines that ascend. */
+static spmv_status lines_to_matrix(struct exchange *x, spmv_matrix **matrix)
+{
+    spmv_matrix *const lines = x->lines;
+    spmv_csr a;
+    lines->val = x->val;
+    lines->pattern = x->val == NULL;
+    lines->type = x->type;
+    x->val = NULL;
+    if (x->by_rows) {
+        *matrix = lines;
+        x->lines = NULL;
+        return SPMV_OK;
+    }
+    spmv_matrix_view(lines, &a);
+    return csr_transpose(x->ctx, &a, matrix);
+}
+
 static spmv_status to_matrix(struct exchange *x, spmv_matrix **matrix, int64_t *duplicates)
 {
+    if (x->lines != NULL)
+        return lines_to_matrix(x, matrix);
     enum { PORTIONS = 256 };
     struct coo_portion portion[PORTIONS];
     const int64_t count = min_i64(PORTIONS, x->ctx->threads);
@@ -432,8 +486,12 @@ static spmv_status decode(struct exchange *x, const struct exchange_format *form
 {
     x->form = format->form;
     x->symmetry = SPMV_SYMMETRY_GENERAL;
-    const spmv_status st = load(x, bytes);
-    return st == SPMV_OK ? format->read(x) : st;
+    spmv_status st = load(x, bytes);
+    if (st == SPMV_OK)
+        st = format->read(x);
+    if (st == SPMV_OK && x->lines != NULL && (!x->ascending || x->symmetry != SPMV_SYMMETRY_GENERAL))
+        st = exchange_spread(x);
+    return st;
 }
 
 spmv_status exchange_read_matrix(struct text_source *source, const struct exchange_format *format, spmv_type type,

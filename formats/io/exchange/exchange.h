@@ -34,10 +34,13 @@ struct exchange {
     spmv_symmetry symmetry;
     int64_t rows, cols, entries;
     bool sums; /* the format adds entries at the same place; otherwise they are an error */
-    /* dense: row and col are NULL, and val has rows x cols numbers, row by row or column by column */
+    /* dense: val has rows x cols numbers, row by row or column by column. Otherwise: lines, the pattern by rows or
+     * (transposed) by columns, or row and col, the places of the entries. */
     bool dense, by_rows;
-    spmv_type type; /* of val */
-    void *row;      /* int64_t; host_free, as col and val */
+    spmv_matrix *lines; /* NULL: row and col */
+    bool ascending;     /* in each of the lines, strictly */
+    spmv_type type;     /* of val */
+    void *row;          /* int64_t; host_free, as col and val */
     int32_t *col;
     void *val; /* NULL: a pattern */
 };
@@ -60,10 +63,13 @@ exchange_refuse(struct exchange *x, spmv_status status, const char *format, ...)
 /* Sets rows and cols. SPMV_ERROR_FORMAT: negative; SPMV_ERROR_LIMIT: more columns than int32_t. */
 spmv_status exchange_shape(struct exchange *x, const void *at, int64_t rows, int64_t cols);
 
-/* Takes n indices of compressed rows (by_rows) or columns: offsets, one more than the rows or columns, which
- * begin at 0, do not descend and end at index.n. what: "indptr", "jc". Fills in entries, row and col. */
+/* Takes the indices of compressed rows (by_rows) or columns into lines: offsets, one more than the rows or columns, which
+ * begin at 0, do not descend and end at index->n. offsets_what, index_what: their names in messages. */
 spmv_status exchange_compressed(struct exchange *x, bool by_rows, const struct numbers *offsets,
                                 const char *offsets_what, const struct numbers *index, const char *index_what);
+
+/* Turns lines into row and col. */
+spmv_status exchange_spread(struct exchange *x);
 
 /* Takes row and column indices of entries. */
 spmv_status exchange_coordinates(struct exchange *x, const struct numbers *row, const struct numbers *col);
@@ -168,6 +174,7 @@ spmv_status npy_write_vectors(const struct exchange_vectors *vectors, struct sin
 bool npz_begins(const unsigned char *head, int64_t bytes);
 spmv_status npz_read(struct exchange *x);
 spmv_status npz_write_matrix(const struct exchange_matrix *matrix, struct sink *sink);
+spmv_status npz_write_vectors(const struct exchange_vectors *vectors, struct sink *sink);
 bool mat_begins(const unsigned char *head, int64_t bytes);
 spmv_status mat_read(struct exchange *x);
 spmv_status mat_write_matrix(const struct exchange_matrix *matrix, struct sink *sink);

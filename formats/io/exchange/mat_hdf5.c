@@ -14,7 +14,7 @@
 typedef int64_t id; /* hid_t, below 0: an error */
 
 /* H5G_info_t */
-struct group_info {
+struct links_info {
     int storage;
     uint64_t links;
     int64_t order;
@@ -34,7 +34,7 @@ struct group_info {
     X(int, H5Fclose, (id))                                                                                             \
     X(id, H5Gopen2, (id, const char *, id))                                                                            \
     X(int, H5Gclose, (id))                                                                                             \
-    X(int, H5Gget_info, (id, struct group_info *))                                                                     \
+    X(int, H5Gget_info, (id, struct links_info *))                                                                     \
     X(long, H5Lget_name_by_idx, (id, const char *, int, int, uint64_t, char *, size_t, id))                            \
     X(int, H5Lexists, (id, const char *, id))                                                                          \
     X(id, H5Dopen2, (id, const char *, id))                                                                            \
@@ -57,7 +57,7 @@ struct group_info {
 
 /* Constants of HDF5. */
 enum { BY_NAME = 0, ASCENDING = 0, READ_ONLY = 0, DEFAULT = 0, ALL = 0 };
-enum { TYPE_INTEGER = 0, TYPE_REAL = 1, TYPE_COMPOUND = 6, GROUP_DEPTH = 3, MANY = 4096 };
+enum { TYPE_INTEGER = 0, TYPE_REAL = 1, TYPE_COMPOUND = 6, MOST_DEEP = 3, MANY = 4096 };
 
 static struct {
     bool open;
@@ -146,7 +146,7 @@ static int64_t sparse_rows(id group)
     return rows;
 }
 
-static spmv_status list_group(struct exchange *x, id group, const char *prefix, int depth, struct mat_list *list);
+static spmv_status list_links(struct exchange *x, id group, const char *prefix, int depth, struct mat_list *list);
 
 /* Lists the link of this name: a group or an array. */
 static spmv_status list_link(struct exchange *x, id group, const char *prefix, const char *link, int depth,
@@ -169,15 +169,15 @@ static spmv_status list_link(struct exchange *x, id group, const char *prefix, c
     v.sparse = v.rows >= 0;
     if (v.sparse)
         st = mat_list_add(x, list, &v);
-    else if (depth < GROUP_DEPTH)
-        st = list_group(x, inner, v.name, depth + 1, list);
+    else if (depth < MOST_DEEP)
+        st = list_links(x, inner, v.name, depth + 1, list);
     lib.H5Gclose(inner);
     return st;
 }
 
-static spmv_status list_group(struct exchange *x, id group, const char *prefix, int depth, struct mat_list *list)
+static spmv_status list_links(struct exchange *x, id group, const char *prefix, int depth, struct mat_list *list)
 {
-    struct group_info info = {.links = 0};
+    struct links_info info = {.links = 0};
     char link[MAT_NAME / 2];
     spmv_status st = SPMV_OK;
     if (lib.H5Gget_info(group, &info) < 0)
@@ -279,7 +279,7 @@ static spmv_status read_file(struct exchange *x, id file, struct mat_list *list)
     const id root = lib.H5Gopen2(file, "/", DEFAULT);
     if (root < 0)
         return exchange_fail(x, NULL, "the HDF5 library cannot read it");
-    TRY(list_group(x, root, "", 0, list));
+    TRY(list_links(x, root, "", 0, list));
     TRY(mat_choose(x, list, &v));
     memcpy(path, v->name, sizeof path);
     for (char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot, '.'))

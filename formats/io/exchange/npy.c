@@ -160,13 +160,18 @@ int npy_head(char head[NPY_HEAD], const char *type, const char *shape)
     return NPY_HEAD;
 }
 
+void npy_shape(const struct exchange_vectors *v, char shape[64])
+{
+    if (v->k == 1)
+        snprintf(shape, 64, "(%lld,)", (long long)v->n);
+    else
+        snprintf(shape, 64, "(%lld, %lld)", (long long)v->n, (long long)v->k);
+}
+
 spmv_status npy_write_vectors(const struct exchange_vectors *v, struct sink *sink)
 {
     char head[NPY_HEAD], shape[64];
-    if (v->k == 1)
-        snprintf(shape, sizeof shape, "(%lld,)", (long long)v->n);
-    else
-        snprintf(shape, sizeof shape, "(%lld, %lld)", (long long)v->n, (long long)v->k);
+    npy_shape(v, shape);
     const spmv_status st = sink_put(sink, head, npy_head(head, npy_type(v->type), shape));
     return st == SPMV_OK ? sink_put_reals(sink, type_part(v->type), v->values,
                                           v->n * v->k * (type_is_complex(v->type) ? 2 : 1), false, false)

@@ -27,6 +27,9 @@ spmv_status npy_dense(struct exchange *x, const char *what, const struct npy *ar
 enum { NPY_HEAD = 128 };
 int npy_head(char head[NPY_HEAD], const char *type, const char *shape);
 
+/* The shape of vectors as such a text. */
+void npy_shape(const struct exchange_vectors *vectors, char shape[64]);
+
 /* The type of values in such a head, "<f8". */
 const char *npy_type(spmv_type type);
 

@@ -112,10 +112,10 @@ done:
     return st;
 }
 
-/* Makes entries of blocks. x has the block rows and columns of the blocks, whose rows and columns are counted in
- * blocks. */
+/* Makes entries of blocks. x has the block rows and columns of the blocks. */
 static spmv_status spread_blocks(struct exchange *x, int64_t rows, int64_t cols, int64_t height, int64_t width)
 {
+    spmv_status st = exchange_spread(x);
     int64_t *const block_row = x->row;
     int32_t *const block_col = x->col;
     const int64_t blocks = x->entries;
@@ -123,7 +123,8 @@ static spmv_status spread_blocks(struct exchange *x, int64_t rows, int64_t cols,
     x->row = x->col = NULL;
     x->rows = rows;
     x->cols = cols;
-    const spmv_status st = exchange_allocate(x, blocks * height * width);
+    if (st == SPMV_OK)
+        st = exchange_allocate(x, blocks * height * width);
     for (int64_t b = 0; b < blocks && st == SPMV_OK; b++)
         for (int64_t i = 0; i < height; i++)
             for (int64_t j = 0; j < width; j++, k++) {
@@ -363,4 +364,19 @@ spmv_status npz_write_matrix(const struct exchange_matrix *m, struct sink *sink)
 done:
     host_free_all(offsets, index, ones);
     return st;
+}
+
+/* As an archive of one array, x. */
+spmv_status npz_write_vectors(const struct exchange_vectors *v, struct sink *sink)
+{
+    char shape[64];
+    struct zip_written written;
+    if (host_is_big())
+        return context_fail(v->ctx, SPMV_ERROR_UNSUPPORTED, "%.300s: .npz is written on little-endian machines only",
+                            v->path);
+    npy_shape(v, shape);
+    const struct stored array = {"x.npy", npy_type(v->type), shape, v->values,
+                                 v->n * v->k * (int64_t)spmv_type_size(v->type)};
+    const spmv_status st = put_array(sink, &array, &written);
+    return st == SPMV_OK ? zip_end(sink, &written, 1) : st;
 }

@@ -195,15 +195,11 @@ spmv_status petsc_write_matrix(const struct exchange_matrix *m, struct sink *sin
 
 spmv_status petsc_write_vectors(const struct exchange_vectors *v, struct sink *sink)
 {
-    spmv_status st = check_sizes(v->ctx, v->path, v->n, 0);
-    if (st == SPMV_OK && v->k != 1)
-        st = context_fail(v->ctx, SPMV_ERROR_ARGUMENT, "%.300s: PETSc's binary form has one vector, not %lld", v->path,
-                          (long long)v->k);
-    if (st == SPMV_OK)
-        st = sink_put_integer(sink, VEC, 4, true);
-    if (st == SPMV_OK)
-        st = sink_put_integer(sink, v->n, 4, true);
+    spmv_status st = check_sizes(v->ctx, v->path, max_i64(v->n, v->k), 0);
+    const int64_t vector[2] = {VEC, v->n}, dense[4] = {MAT, v->n, v->k, -1};
+    for (int i = 0; i < (v->k == 1 ? 2 : 4) && st == SPMV_OK; i++)
+        st = sink_put_integer(sink, v->k == 1 ? vector[i] : dense[i], 4, true);
     return st == SPMV_OK ? sink_put_reals(sink, type_part(v->type), v->values,
-                                          v->n * (type_is_complex(v->type) ? 2 : 1), true, true)
+                                          v->n * v->k * (type_is_complex(v->type) ? 2 : 1), true, true)
                          : st;
 }

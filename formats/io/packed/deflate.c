@@ -7,7 +7,7 @@
 
 #ifdef SPMV_HAVE_ARCHIVE
 
-enum { PIECE = 1 << 30, FIRST = 64 << 10 };
+enum { MOST_AT_ONCE = 1 << 30, FIRST = 64 << 10 };
 
 static spmv_status fail_damaged(spmv_context *ctx, const char *what, const z_stream *z, int result)
 {
@@ -44,7 +44,7 @@ spmv_status deflate_unpack(spmv_context *ctx, const char *what, const void *from
             st = host_resize(ctx, room, "unpacking a file", to);
             continue;
         }
-        const uInt in = (uInt)min_i64(n - taken, PIECE), out = (uInt)min_i64(room - used, PIECE);
+        const uInt in = (uInt)min_i64(n - taken, MOST_AT_ONCE), out = (uInt)min_i64(room - used, MOST_AT_ONCE);
         z.avail_in = in;
         z.avail_out = out;
         z.next_out = (Bytef *)*to + used;

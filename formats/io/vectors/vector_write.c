@@ -205,7 +205,7 @@ static spmv_status check_format(spmv_context *ctx, const char *path, struct text
                             "precision up to %d",
                             text->format, FORMAT_NUMBER);
     if (text->form.content == OUTPUT_BINARY || text->form.content == OUTPUT_EXCHANGE)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: a binary form has no format of numbers", path);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the binary form has no format of numbers", path);
     if (text->form.content == OUTPUT_MTX && !bare)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "%.300s: format \"%.100s\": a Matrix Market file can contain only numbers", path,
