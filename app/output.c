@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/input.h"
 #include "app/job_memory.h"
 #include "app/output.h"
 #include "app/stops.h"

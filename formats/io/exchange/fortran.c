@@ -127,7 +127,7 @@ int fortran_number(const char *p, const char *end, const struct fortran_field *f
     for (; p < end; p++) {
         if (*p == ' ' || *p == '\t')
             continue;
-        if (n == FORTRAN_NUMBER)
+        if (n == FORTRAN_NUMBER || *p == '\0')
             return 0;
         const bool sign = *p == '+' || *p == '-';
         if (sign && digit && !exponent && text[n - 1] != 'E') { /* 1.0-100 */

@@ -24,7 +24,8 @@ struct fortran_format {
 bool fortran_format_parse(const char *text, const char *end, struct fortran_format *format);
 
 /* Copies the number in [p, end) without blanks to text, with an exponent where the format implies one; text ends with
- * a zero byte. Returns its length; 0: no number, or longer than FORTRAN_NUMBER. */
+ * a zero byte. Returns its length; 0: no number, a zero byte in it, or longer than
+ * FORTRAN_NUMBER. */
 enum { FORTRAN_NUMBER = 64 };
 int fortran_number(const char *p, const char *end, const struct fortran_field *field, char text[FORTRAN_NUMBER + 16]);
 
