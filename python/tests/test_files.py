@@ -210,6 +210,20 @@ def test_open_files_and_buffers(tmp_path, name):
         same(spmv.read(buffer), A)
 
 
+def test_without_zlib(tmp_path):
+    """As where the library cannot unpack."""
+    from spmv import _files
+
+    A = other("complex128")
+    sp.save_npz(tmp_path / "A.npz", A)
+    io.savemat(tmp_path / "A.mat", {"A": A, "b": np.arange(9)}, do_compression=True)
+    for name in ("A.npz", "A.mat"):
+        plain = _files._unpacked(tmp_path / name).read()
+        assert len(plain) > (tmp_path / name).stat().st_size
+        same(spmv.read(plain), A)
+    assert _files._unpacked(__file__) is None
+
+
 def test_buffers_that_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"^the buffer:1:1: bad banner"):
         spmv.read(b"rubbish\n")

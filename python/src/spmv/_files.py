@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import io
 import os
+import struct
+import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
@@ -72,21 +75,57 @@ def read(path: Any, dtype: Any = None, *, name: str | None = None, device: Any =
     return made(handle, context, "scipy")
 
 
-def _read_file(context: Any, path: Any, dtype: Any, name: str | None) -> Any:
+def _read_file(context: Any, path: Any, dtype: Any, name: str | None, unpack: bool = True) -> Any:
     part = b"" if name is None else b":" + os.fsencode(name)
     try:
         return _core.matrix_read(context._handle, os.fsencode(path) + part, _type(dtype))
     except NotImplementedError:
-        with open(path, "rb") as file:
-            module = _STANDARD.get(file.read(2))
-        if module is None:
+        stream = _unpacked(path) if unpack else None
+        if stream is None:
             raise
-    # compressed, and libarchive is not installed: by Python's own modules
-    with __import__(module).open(path, "rb") as text:
-        return _read_stream(context, text, os.fsdecode(path), dtype, name)
+    with stream:
+        return _read_stream(context, stream, os.fsdecode(path), dtype, name, not isinstance(stream, io.BytesIO))
 
 
-def _read_stream(context: Any, stream: Any, shown: str, dtype: Any, name: str | None) -> Any:
+def _unpacked(path: Any) -> Any:
+    """The file, unpacked by Python's own modules, where libarchive and zlib are not installed; None: no such file."""
+    with open(path, "rb") as file:
+        head = file.read(128)
+        module = _STANDARD.get(head[:2])
+        if module is not None:
+            return __import__(module).open(path, "rb")
+        if head.startswith(b"PK"):
+            return _stored(path)
+        if head[124:] in (b"\0\1IM", b"\1\0MI"):
+            return _plain_mat(head, file.read())
+    return None
+
+
+def _stored(path: Any) -> Any:
+    """An .npz file without compression."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(archive, "w") as stored:
+        for member in packed.namelist():
+            stored.writestr(member, packed.read(member))
+    archive.seek(0)
+    return archive
+
+
+def _plain_mat(head: bytes, elements: bytes) -> Any:
+    """A MATLAB file without compressed elements."""
+    order, compressed, at = "<" if head.endswith(b"IM") else ">", 15, 0
+    plain = [head]
+    while at + 8 <= len(elements):
+        kind, size = struct.unpack_from(order + "II", elements, at)
+        end = at + 8 + size
+        plain.append(zlib.decompress(elements[at + 8 : end]) if kind == compressed else elements[at:end])
+        at = end
+    return io.BytesIO(b"".join(plain))
+
+
+def _read_stream(
+    context: Any, stream: Any, shown: str, dtype: Any, name: str | None, unpack: bool = True
+) -> Any:
     """Copies the stream to a file in memory, which the library reads."""
     memory = os.memfd_create("spmv")
     path = f"/proc/self/fd/{memory}"
@@ -96,10 +135,10 @@ def _read_stream(context: Any, stream: Any, shown: str, dtype: Any, name: str | 
                 if isinstance(block, str):
                     raise TypeError(f"{shown} is open for text; open it in binary mode, \"rb\"")
                 copy.write(block)
-        return _read_file(context, path, dtype, name)
+        return _read_file(context, path, dtype, name, unpack)
     except (ValueError, OSError, TypeError, MemoryError, NotImplementedError) as error:
         raise type(error)(str(error).replace(path, shown)) from None
-    except EOFError as error:
+    except (EOFError, zlib.error) as error:
         raise ValueError(f"{shown}: {error}") from None
     finally:
         os.close(memory)
