@@ -11,29 +11,36 @@
 #include "app/options.h"
 #include "app/output.h"
 
-/* The ending is .mtx, also compressed, or .spmv. */
+/* The endings of the forms that are written, for the test and for the message. */
+#define FORMS(X) X(".mtx") X(".spmv") X(".rb") X(".hb") X(".petsc") X(".npz") X(".mat")
+
+/* The ending is one of these, also with that of a compression. */
 static bool has_known_ending(const char *path)
 {
     size_t length = strlen(path);
     cut_compression(path, &length);
-    return cut_ending(path, &length, ".mtx") || cut_ending(path, &length, ".spmv");
+#define FORM(ending) cut_ending(path, &length, ending) ||
+    return FORMS(FORM) false;
+#undef FORM
 }
 
 /* Checks the output before the matrix is read. */
 static spmv_status check_output(const struct options *o, const char *source, const char *path)
 {
     if (strcmp(path, "-") != 0 && !has_known_ending(path)) {
-#define COMPRESSED(ending) ", .mtx" ending
-        complain("%s: the ending of the name selects the form: .spmv (the binary form), .mtx" COMPRESSIONS(
-                     COMPRESSED) "; - writes text to standard output",
+#define FORM(ending) " " ending
+#define COMPRESSED(ending) " " ending
+        complain("%s: the ending of the name selects the form:" FORMS(FORM) "; after it may stand" COMPRESSIONS(
+                     COMPRESSED) " (not after .spmv); - writes Matrix Market to standard output",
                  path);
 #undef COMPRESSED
+#undef FORM
         return SPMV_ERROR_ARGUMENT;
     }
     if (o->json && o->json_path == NULL && strcmp(path, "-") == 0)
         return report(SPMV_ERROR_ARGUMENT,
                       "both the matrix and the JSON cannot go to standard output: name a file with --json=FILE");
-    spmv_status st = check_format(o, path);
+    spmv_status st = check_format(o, path, true);
     const char *const another = path != o->output ? path : NULL;
     if (st == SPMV_OK)
         st = check_outputs(o, another);

@@ -95,7 +95,7 @@ static spmv_status check_options(struct spectrum *s, const char *const *argument
     if (st == SPMV_OK && strcmp(o->precond, "all") == 0)
         st = report(SPMV_ERROR_ARGUMENT, "--precond all is for spmv solve");
     if (st == SPMV_OK && o->output != NULL)
-        st = check_format(o, o->output);
+        st = check_format(o, o->output, false);
     if (st == SPMV_OK && o->plot != NULL)
         st = solve_plot_ready(o->plot);
     if (st == SPMV_OK)

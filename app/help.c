@@ -125,9 +125,9 @@ void help_print_all(void)
         printf("  %-28s%s\n", text, command->what);
     }
     printf("\nspmv COMMAND --help lists the options of a command. More: man spmv\n"
-           "A is a Matrix Market file (also compressed or in a tar archive), a .spmv file, - (standard input),\n"
-           "or a SPEC of a generated matrix, such as poisson2d:1000 (all SPECs: spmv gen --help). A file whose\n"
-           "name is a command: ./matvec. Vectors: one number per line, or Matrix Market.\n"
+           "A is a file (Matrix Market, .spmv, SciPy, MATLAB, PETSc, Harwell-Boeing; also compressed), -\n"
+           "(standard input), or a SPEC of a generated matrix, such as poisson2d:1000 (all: spmv gen --help). A\n"
+           "file whose name is a command: ./matvec. Vectors: one number per line, or such files.\n"
            "\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 sizes, types or features, 5 memory,\n"
            "6 device, 7 the solver stopped early, 8 the matrix is not suited, 9 a check failed, 10 interrupted\n");
 }

@@ -52,7 +52,8 @@ static bool looks_like_spec(const char *text)
 /* The last component of the path without endings such as ".mtx" and ".tar.gz"; a SPEC unchanged. */
 static spmv_status make_name(const char *argument, bool spec, char **name)
 {
-    static const char *const endings[] = {".tgz", ".tar", ".mtx", ".spmv"};
+    static const char *const endings[] = {".tgz", ".tar", ".mtx",   ".spmv", ".npz",
+                                          ".npy", ".mat", ".petsc", ".rb",   ".hb"};
     const char *slash = spec ? NULL : strrchr(argument, '/');
     const char *from = slash != NULL ? slash + 1 : argument;
     size_t length = strlen(from);

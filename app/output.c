@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/input.h"
 #include "app/job_memory.h"
 #include "app/output.h"
 #include "app/stops.h"
@@ -443,9 +444,28 @@ spmv_status check_writable(const struct options *o)
     return st;
 }
 
-spmv_status check_format(const struct options *o, const char *path)
+/* Refuses, before the work, vectors under an ending of files that hold only matrices, and the reverse. */
+static spmv_status check_kind(const char *path, bool matrix)
+{
+    static const char *const matrices[] = {".rb", ".hb"}, *const vectors[] = {".npy"};
+    const char *const *const wrong = matrix ? vectors : matrices;
+    const size_t count = matrix ? sizeof vectors / sizeof vectors[0] : sizeof matrices / sizeof matrices[0];
+    size_t length = strlen(path);
+    cut_compression(path, &length);
+    for (size_t i = 0; i < count; i++)
+        if (cut_ending(path, &length, wrong[i])) {
+            complain("%s: a %s file cannot hold %s", path, wrong[i],
+                     matrix ? "a matrix; .npz can" : "vectors; .npz, .mat and .petsc can");
+            return SPMV_ERROR_ARGUMENT;
+        }
+    return SPMV_OK;
+}
+
+spmv_status check_format(const struct options *o, const char *path, bool matrix)
 {
     spmv_context *ctx = NULL;
+    if (path != NULL && check_kind(path, matrix) != SPMV_OK)
+        return SPMV_ERROR_ARGUMENT;
     if (o->format != NULL && path == NULL)
         return report(SPMV_ERROR_ARGUMENT, "--format has no effect: no vector is written; name a file for it with -o");
     spmv_status st = open_context(o, SPMV_BACKEND_REF, &ctx);
@@ -466,7 +486,7 @@ spmv_status choose_answer(const struct options *o, const char *what, const char 
         complain("both %s and the JSON cannot go to standard output: name a file with --json=FILE", what);
         return SPMV_ERROR_ARGUMENT;
     }
-    const spmv_status st = check_format(o, *path);
+    const spmv_status st = check_format(o, *path, strcmp(what, "the matrix") == 0);
     return st == SPMV_OK ? check_writable(o) : st;
 }
 

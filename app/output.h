@@ -79,8 +79,8 @@ spmv_status check_inputs(const struct options *o, const char *const *inputs, int
 spmv_status check_writable(const struct options *o);
 
 /* Complains of a path (or NULL) with an ending, or of a --format, that is not possible for the
- * answer. */
-spmv_status check_format(const struct options *o, const char *path);
+ * answer: a matrix, or vectors. */
+spmv_status check_format(const struct options *o, const char *path, bool matrix);
 
 /* Complains if standard input is more than one of these paths and of the files that options read. */
 spmv_status check_standard_input(const struct options *o, const char *const *paths, int count);

@@ -172,7 +172,7 @@ stage_fuzz() {
         found=$tree/found_$name # kept for the next run and for corpus.sh
         mkdir -p "$found"
         (cd "$tree" && "$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
-            "$found" "corpus_$name" "$root/data" "$root/tests/data/mangled" </dev/null >"fuzz_$name.log" 2>&1) ||
+            "$found" "corpus_$name" "$root/data" "$root/tests/data/mangled" "$root/tests/data/exchange" </dev/null >"fuzz_$name.log" 2>&1) ||
             { tail -n 40 "$tree/fuzz_$name.log" && return 1; }
         tail -n 8 "$tree/fuzz_$name.log"
     done

@@ -20,7 +20,7 @@ static const char *foreign_ending(const char *path, size_t length)
 spmv_status output_form_of(spmv_context *ctx, const char *path, struct output_form *form)
 {
     size_t length = strlen(path);
-    *form = (struct output_form){OUTPUT_OTHER, COMPRESSION_NONE};
+    *form = (struct output_form){.content = OUTPUT_OTHER};
     form->compression = cut_compression(path, &length);
     if (foreign_ending(path, length) != NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
@@ -30,8 +30,10 @@ spmv_status output_form_of(spmv_context *ctx, const char *path, struct output_fo
     if (form->compression != COMPRESSION_NONE && cut_compression(path, &inner) != COMPRESSION_NONE)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%.300s: only one compression is possible: use one such ending",
                             path);
+    form->exchange = exchange_ending(path, length);
     form->content = path_ends_with(path, length, ".mtx")    ? OUTPUT_MTX
                     : path_ends_with(path, length, ".spmv") ? OUTPUT_BINARY
+                    : form->exchange != NULL                ? OUTPUT_EXCHANGE
                                                             : OUTPUT_OTHER;
     if (form->compression == COMPRESSION_NONE)
         return SPMV_OK;

@@ -4,13 +4,15 @@
 #ifndef OUTPUT_FORM_H
 #define OUTPUT_FORM_H
 
+#include "formats/io/exchange/exchange.h"
 #include "formats/io/packed/packed.h"
 
-enum output_content { OUTPUT_OTHER, OUTPUT_MTX, OUTPUT_BINARY }; /* .mtx; .spmv */
+enum output_content { OUTPUT_OTHER, OUTPUT_MTX, OUTPUT_BINARY, OUTPUT_EXCHANGE }; /* .mtx; .spmv; of another program */
 
 struct output_form {
     enum output_content content; /* without the compression's ending */
     enum compression compression;
+    const struct exchange_format *exchange; /* of OUTPUT_EXCHANGE */
 };
 
 /* Derives *form from the ending of path; "-" is OUTPUT_OTHER without compression. Errors:

@@ -86,7 +86,7 @@ typedef struct spmv_read_info {
     spmv_field field;       /* real, integer, pattern or complex */
     spmv_symmetry symmetry; /* general, symmetric, skew-symmetric or hermitian */
     char form[16];          /* of the file: "mtx", "gz", "xz", "zst", "bz2", "tar", "tar.gz", ...,
-                               "binary"; "cache": taken from the cache, with the other facts and the
+                               "binary", "hb", "rb", "petsc", "npy", "npz", "mat", "mat7.3"; "cache": taken from the cache, with the other facts and the
                                warnings of the first reading */
 } spmv_read_info;
 
@@ -94,7 +94,9 @@ typedef struct spmv_read_info {
  *
  * The file is in Matrix Market format (coordinate or array; real, integer, complex or pattern;
  * general, symmetric, skew-symmetric or hermitian) or in the binary format. A file that begins as
- * gzip, xz, zstd, bzip2 or tar is unpacked while it is parsed, whatever its name.
+ * gzip, xz, zstd, bzip2 or tar is unpacked while it is parsed, whatever its name. Files of
+ * Harwell-Boeing, Rutherford-Boeing, PETSc, NumPy, SciPy and MATLAB are recognised by their contents
+ * (docs/formats.md).
  *   - Of a symmetric, skew-symmetric or hermitian file the other triangle is filled in.
  *   - Columns are sorted in each row. Entries at the same place are added in the order of the file.
  *   - Explicit zeros of a coordinate file are kept, those of an array are dropped.
@@ -105,7 +107,7 @@ typedef struct spmv_read_info {
  *   path       "-": standard input. Of a tar archive NAME.tar.gz the member NAME.mtx is read, or
  *              one in a folder NAME, else the only member that ends in .mtx. "archive:member" reads
  *              another member: give its path, its name with or without .mtx, or "_b" for
- *              NAME_b.mtx.
+ *              NAME_b.mtx. "A.mat:NAME" is a variable of a MATLAB file, "A.npz:NAME" an array.
  *   options    NULL means defaults
  *   *matrix    the matrix; NULL after an error
  *   info       facts about the file; may be NULL
@@ -126,7 +128,9 @@ SPMV_API const char *spmv_matrix_comments(const spmv_matrix *matrix);
 /* Writes a matrix to a file. The ending of the name, in upper or lower case, selects the format:
  *
  *   .spmv                    the binary format: the same bits; columns must ascend in each row
- *   .gz, .xz, .zst, .bz2     Matrix Market, compressed
+ *   .npz, .mat, .petsc       SciPy, MATLAB 5, PETSc: the same bits, f32 as f64 but in .npz
+ *   .rb, .hb                 Rutherford-Boeing, Harwell-Boeing
+ *   .gz, .xz, .zst, .bz2     after one of these but .spmv, or alone (Matrix Market): compressed
  *   .zip, .tar.gz, .spmv.gz  and other archives and compressions: SPMV_ERROR_ARGUMENT
  *   any other                Matrix Market
  *
@@ -194,6 +198,7 @@ SPMV_API spmv_status spmv_output_check(spmv_context *ctx, const char *path, cons
  *   - Matrix Market: array or coordinate, n x 1 or 1 x n. Entries that a coordinate file does not
  *     list are 0.
  *   - The binary format of vectors.
+ *   - A file of another program: see spmv_matrix_read.
  * Real numbers read as a complex type have imaginary parts of 0.
  *
  *   path          as for spmv_matrix_read
@@ -223,7 +228,8 @@ SPMV_API spmv_status spmv_vectors_read(spmv_context *ctx, const char *path, spmv
                                        int64_t *n, int64_t *k);
 
 /* Writes a vector to a file. The ending of the name selects the format as for spmv_matrix_write,
- * except that only .mtx (also compressed: .mtx.gz) gives Matrix Market, an array n x 1. Any other
+ * except that only .mtx (also compressed: .mtx.gz) gives Matrix Market, an array n x 1, and that
+ * .npy gives an array of NumPy; .rb and .hb are SPMV_ERROR_ARGUMENT. Any other
  * name gives plain text, one number per line; complex numbers have both parts, separated by a
  * blank. spmv_vector_read reads all of these.
  *

@@ -63,15 +63,175 @@ def test_compressed(tmp_path, module, ending):
     from spmv._context import context_of
     from spmv._matrix import made
 
-    context = context_of("cpu")  # as where libarchive is not installed
-    same(made(_files._read_unpacked(context, path, None), context, "scipy"), A)
+    def without_libarchive(context, path):
+        with module.open(path, "rb") as text:
+            return _files._read_stream(context, text, str(path), None, None)
+
+    context = context_of("cpu")
+    same(made(without_libarchive(context, path), context, "scipy"), A)
     with module.open(path, "wb") as file:
         file.write(b"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n")
     with pytest.raises(ValueError, match=str(path)):
-        _files._read_unpacked(context, path, None)
+        without_libarchive(context, path)
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises((ValueError, OSError)):
-        _files._read_unpacked(context, path, None)
+        without_libarchive(context, path)
+
+
+# ---------------------------------------------------------------- files of other programs
+
+OTHER_DTYPES = ["float64", "float32", "complex128", "complex64", "int32", "int64", "uint8", "bool"]
+
+
+def other(dtype, square=False):
+    """With -0, a denormal number, numbers of three-digit exponents and empty rows."""
+    A = sp.random_array((40, 40 if square else 30), density=0.15, rng=np.random.default_rng(1), format="csr")
+    if np.dtype(dtype).kind in "fc":
+        A.data[:4] = [-0.0, 1e-44, -1.5e30, 3e-30]
+        A = A.astype(dtype)
+        if A.dtype.kind == "c":
+            A.data += 1j * A.data[::-1]
+        return A
+    A.data = np.arange(1, A.nnz + 1)
+    return A.astype(dtype)
+
+
+def wanted(A):
+    return A if A.dtype.kind in "fc" else A.astype("float64")
+
+
+@pytest.mark.parametrize("dtype", OTHER_DTYPES)
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia"])
+def test_npz(tmp_path, dtype, form):
+    A = other(dtype)
+    B = A.asformat(form)
+    for matrix in (B, getattr(sp, form + "_matrix")(B)):
+        for compressed in (True, False):
+            sp.save_npz(tmp_path / "A.npz", matrix, compressed=compressed)
+            read = spmv.read(tmp_path / "A.npz", wanted(A).dtype)
+            if form in ("bsr", "dia"):  # with the zeros of blocks, without those of diagonals
+                np.testing.assert_array_equal(read.toarray(), wanted(A).toarray())
+            else:
+                same(read, wanted(A))
+    spmv.write(tmp_path / "B.npz", wanted(A))
+    same(sp.csr_array(sp.load_npz(tmp_path / "B.npz")), wanted(A))
+
+
+@pytest.mark.parametrize("dtype", OTHER_DTYPES)
+def test_mat(tmp_path, dtype):
+    A = other(dtype)
+    for compressed in (True, False):
+        io.savemat(tmp_path / "A.mat", {"A": A.tocsc(), "b": np.arange(3)}, do_compression=compressed)
+        same(spmv.read(tmp_path / "A.mat", wanted(A).dtype), wanted(A))
+    io.savemat(tmp_path / "A.mat", {"A": A.toarray()})
+    np.testing.assert_array_equal(spmv.read(tmp_path / "A.mat", wanted(A).dtype).toarray(), wanted(A).toarray())
+    spmv.write(tmp_path / "B.mat", wanted(A))
+    same(sp.csr_array(io.loadmat(tmp_path / "B.mat")["A"]).astype(wanted(A).dtype), wanted(A))
+
+
+def test_variables(tmp_path):
+    A, B = other("float64"), other("float64", True)
+    path = tmp_path / "A.mat"
+    io.savemat(path, {"A": A, "B": B, "x": np.arange(3)})
+    with pytest.raises(OSError, match=r"several variables: A \(sparse\), B \(sparse\), x \(dense\)"):
+        spmv.read(path)
+    same(spmv.read(path, name="B"), B)
+    same(spmv.read(f"{path}:A"), A)
+    same(spmv.read(path.read_bytes(), name="B"), B)
+    with pytest.raises(OSError, match="no variable C; there are A"):
+        spmv.read(path, name="C")
+    io.savemat(path, {"Problem": {"A": A, "Zeros": A, "kind": "x"}})
+    same(spmv.read(path), A)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of hb_read, about its kind of result
+def test_harwell_boeing(tmp_path):
+    A = other("float64", True)
+    for ending in ("rb", "hb", "rb.gz"):
+        spmv.write(tmp_path / f"A.{ending}", A)
+        same(spmv.read(tmp_path / f"A.{ending}"), A)
+        if ending != "rb.gz":
+            same(sp.csr_array(io.hb_read(tmp_path / f"A.{ending}")), A)
+    S = sp.csr_array(A + A.T)
+    spmv.write(tmp_path / "S.rb", S, symmetry="symmetric")
+    same(spmv.read(tmp_path / "S.rb"), S)
+    B = A.copy()
+    B.data = np.abs(np.clip(B.data, -1e9, 1e9)) + 1
+    io.hb_write(tmp_path / "B.rua", B.tocsc())
+    same(spmv.read(tmp_path / "B.rua"), B)
+    B.data *= -1  # SciPy's fields are then narrower than its format says
+    io.hb_write(tmp_path / "B.rua", B.tocsc())
+    with pytest.warns(UserWarning, match="do not keep to the format"):
+        same(spmv.read(tmp_path / "B.rua"), B)
+
+
+@pytest.mark.parametrize("integer", [">i4", ">i8"])
+@pytest.mark.parametrize("number", [">f8", ">c16", ">f4"])
+def test_petsc(tmp_path, integer, number):
+    """The bytes as PETSc's manual describes them."""
+    A = other(np.dtype(number).newbyteorder("="))
+    head = np.array([1211216, *A.shape, A.nnz], integer).tobytes()
+    arrays = [np.diff(A.indptr).astype(integer), A.indices.astype(integer), A.data.astype(number)]
+    vector = np.array([1211214, 5], integer).tobytes() + np.arange(5).astype(number).tobytes()
+    (tmp_path / "A.petsc").write_bytes(head + b"".join(a.tobytes() for a in arrays) + vector)
+    same(spmv.read(tmp_path / "A.petsc", A.dtype), A)
+    if integer == ">i4" and number != ">f4":
+        spmv.write(tmp_path / "B.petsc", A)
+        assert (tmp_path / "B.petsc").read_bytes() + vector == (tmp_path / "A.petsc").read_bytes()
+
+
+def test_dense_arrays(tmp_path):
+    X = np.random.default_rng(2).standard_normal((7, 5))
+    for array in (X, np.asfortranarray(X), X.astype(">f4"), (10 * X).astype("i2")):
+        np.save(tmp_path / "X.npy", array)
+        np.testing.assert_array_equal(spmv.read(tmp_path / "X.npy").toarray(), array)
+    np.savez(tmp_path / "X.npz", first=X, second=2 * X)
+    np.testing.assert_array_equal(spmv.read(tmp_path / "X.npz", name="second").toarray(), 2 * X)
+    with pytest.raises(OSError, match="several arrays: first, second"):
+        spmv.read(tmp_path / "X.npz")
+    np.save(tmp_path / "O.npy", np.array([{}]))
+    with pytest.raises(NotImplementedError, match=r"type '\|O'"):
+        spmv.read(tmp_path / "O.npy")
+
+
+@pytest.mark.parametrize("name", ["A.mtx", "A.spmv", "A.npz", "A.mat", "A.petsc", "A.rb", "A.mtx.gz"])
+def test_open_files_and_buffers(tmp_path, name):
+    A = other("float64")
+    spmv.write(tmp_path / name, A)
+    contents = (tmp_path / name).read_bytes()
+    with open(tmp_path / name, "rb") as file:
+        same(spmv.read(file), A)
+    with open(tmp_path / "after", "wb") as file:
+        file.write(b"head" + contents)
+    with open(tmp_path / "after", "rb") as file:
+        file.seek(4)
+        same(spmv.read(file), A)
+    for buffer in (contents, bytearray(contents), memoryview(contents), np.frombuffer(contents, np.uint8)):
+        same(spmv.read(buffer), A)
+
+
+def test_without_zlib(tmp_path):
+    """As where the library cannot unpack."""
+    from spmv import _files
+
+    A = other("complex128")
+    sp.save_npz(tmp_path / "A.npz", A)
+    io.savemat(tmp_path / "A.mat", {"A": A, "b": np.arange(9)}, do_compression=True)
+    for name in ("A.npz", "A.mat"):
+        plain = _files._unpacked(tmp_path / name).read()
+        assert len(plain) > (tmp_path / name).stat().st_size
+        same(spmv.read(plain), A)
+    assert _files._unpacked(__file__) is None
+
+
+def test_buffers_that_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"^the buffer:1:1: bad banner"):
+        spmv.read(b"rubbish\n")
+    (tmp_path / "A.mtx").write_text("rubbish")
+    with open(tmp_path / "A.mtx", "rb") as file, pytest.raises(ValueError, match=r"A.mtx:1:1: bad banner"):
+        spmv.read(file)
+    with open(tmp_path / "A.mtx") as file, pytest.raises(TypeError, match="binary mode"):
+        spmv.read(file)
 
 
 def test_errors(tmp_path):

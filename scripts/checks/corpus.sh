@@ -1,7 +1,7 @@
 #!/bin/bash
 # Adds inputs found by fuzzing to the corpora of the fuzz targets, tests/fuzz/corpus_NAME.tar.xz.
 #
-# usage: corpus.sh [NAME...]    mtx, packed, binary, options, callbacks; default: all
+# usage: corpus.sh [NAME...]    mtx, packed, exchange, binary, options, callbacks; default: all
 #
 # Run `check.sh fuzz` first: it builds the targets and collects new inputs in
 # build/check-fuzz/found_NAME. libFuzzer's merge keeps those of the old and new inputs that add
@@ -11,7 +11,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-[ $# -gt 0 ] || set -- mtx packed binary options callbacks
+[ $# -gt 0 ] || set -- mtx packed exchange binary options callbacks
 
 cd "$root/build/check-fuzz" || { echo "corpus.sh: run check.sh fuzz first" >&2 && exit 1; }
 for name in "$@"; do

@@ -270,16 +270,8 @@ static const struct {
     size_t bytes;
     const char *what, *tool;
 } other_kinds[] = {
-    {TEXT("PK\3\4\24\0\0\0\0\0\0\0!\0xxxxyyyyzzzz\13\0\0\0indices.npyxxxx"), "a NumPy archive (.npz);", "load_npz"},
-    {TEXT("PK\3\4\24\0\0\0\0\0\0\0!\0xxxxyyyyzzzz\5\0\0\0a.mtxxxxx"), "a zip archive;", "unpack"},
-    {TEXT("PK\3\4\24"), "a zip archive;", "unpack"},
-    {TEXT("\x93NUMPY\1\0v\0{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n"), "a NumPy array (.npy);",
-     "numpy.load"},
-    {TEXT("MATLAB 5.0 MAT-file, Platform: GLNXA64\0\0\1IM"), "a MATLAB file (.mat);", "loadmat"},
-    {TEXT("MATLAB 7.3 MAT-file, Platform: GLNXA64"), "a MATLAB file of version 7.3 (.mat);", "-v7"},
     {TEXT("\x89HDF\r\n\x1a\n\0"), "an HDF5 file;", "h5py"},
-    {TEXT("\0\x12\x7b\x50\0\0\0\3"), "a matrix in PETSc's binary form;", "PetscBinaryIO"},
-    {TEXT("\0\x12\x7b\x4e\0\0\0\3"), "a vector in PETSc's binary form;", "PetscBinaryIO"},
+    {TEXT("\0\0\0\0\3\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0x\0xxxxxxxxxxxx"), "a MATLAB file of version 4;", "-v7"},
     {TEXT("\x80\4\x95\1\0"), "a Python pickle;", "pickle.load"},
     {TEXT("7z\xbc\xaf\x27\x1c\0"), "a 7z archive;", "unpack"},
     {TEXT("\x1f\x9d\x90"), "compressed by compress (.Z);", "unpack"},
@@ -294,10 +286,6 @@ static const struct {
     {TEXT("\xfe\xff\0%\0%"), "text in UTF-16;", "iconv"},
     {TEXT("1,2,3\n4,5,6\n"), "a table with commas or semicolons (.csv);", "numpy.loadtxt"},
     {TEXT("row;col;value\r\n1;1;2\r\n"), "a table with commas or semicolons (.csv);", "numpy.loadtxt"},
-    {TEXT("title    KEY\n     5     1     1     2     0\nRUA   3   3   5   0\n"),
-     "a Harwell-Boeing or Rutherford-Boeing file;", "hb_read"},
-    {TEXT("title    KEY\r\n   4    1    1    2\r\nrsa   3   3   5   0\r\n"),
-     "a Harwell-Boeing or Rutherford-Boeing file of a type that SciPy does not read;", "RBread"},
     /* none of them */
     {TEXT("title\n1 2 3\nRSA\n"), NULL, NULL},
     {TEXT("title\n1 2 3\nRSA 3 3 x\n"), NULL, NULL},

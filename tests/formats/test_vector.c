@@ -61,9 +61,9 @@ static void vectors_are_refused(void **state)
         {"1, 2\n", SPMV_ERROR_FORMAT,
          "x.txt:1:1: \"1,\" is not a number; numbers have a decimal point, and blanks separate them"},
         /* files of another kind; the others are in test_mtx_read */
-        {"\x93NUMPY\1", SPMV_ERROR_FORMAT,
-         "x.txt:1:1: this looks like a NumPy array (.npy); convert it in Python: scipy.io.mmwrite(\"A.mtx\", "
-         "numpy.load(\"FILE\")) for a matrix, numpy.savetxt(\"b.txt\", numpy.load(\"FILE\")) for a vector"},
+        {"{\"x\": [1]}\n", SPMV_ERROR_FORMAT,
+         "x.txt:1:1: this looks like a JSON file; convert it in Python: scipy.io.mmwrite(\"A.mtx\", X) for a matrix, "
+         "numpy.savetxt(\"b.txt\", X) for a vector, where X is read with json.load"},
         {"1;2;3\n", SPMV_ERROR_FORMAT,
          "x.txt:1:1: this looks like a table with commas or semicolons (.csv); convert it in Python: "
          "scipy.io.mmwrite(\"A.mtx\", numpy.loadtxt(\"FILE\", delimiter=\",\")) for a matrix, "

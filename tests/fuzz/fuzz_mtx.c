@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "formats/io/exchange/exchange.h"
 #include "formats/io/mtx/mtx_read.h"
 #include "formats/io/packed/packed.h"
 
@@ -101,8 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     spmv_context *const ctx = fuzz_context();
     /* libFuzzer passes NULL for the empty text; NULL would mean a file. */
     const uint8_t *const text = size > 0 ? data : (const uint8_t *)"";
-    /* fuzz_packed.c tests these. */
-    if (packed_begins((const char *)text, (int64_t)size))
+    /* fuzz_packed.c and fuzz_exchange.c test these. */
+    if (packed_begins((const char *)text, (int64_t)size) || exchange_begins(text, (int64_t)size) != NULL)
         return 0;
     try_matrix(ctx, text, size);
     try_vector(ctx, text, size);

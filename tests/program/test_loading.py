@@ -310,6 +310,32 @@ class Converted(LoadingTest):
         self.assertEqual(self.load(os.path.join(self.folder, "b.spmv"))["load"]["source"], "binary")
         self.assertEqual(self.load(os.path.join(self.folder, "b.spmv"))["matrix"]["name"], "b")
 
+    def test_files_of_other_programs(self):
+        for n, text in enumerate((random_text(300, 250, 4000, seed=4),
+                                  "%%MatrixMarket matrix coordinate complex hermitian\n3 3 3\n1 1 2 0\n3 1 1 -0.1\n2 2 0 0\n",
+                                  "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n3 1 1e-310\n",
+                                  "%%MatrixMarket matrix coordinate pattern general\n2 3 2\n1 3\n2 1\n",
+                                  "%%MatrixMarket matrix coordinate real general\n5 0 0\n",
+                                  "%%MatrixMarket matrix coordinate real general\n0 4 0\n")):
+            a, want = self.put("a.mtx", text), os.path.join(self.folder, "want.npz")
+            self.ok("convert", a, want)
+            for ending in "rb", "hb.gz", "npz", "mat", "petsc":
+                b, c = (os.path.join(self.folder, name) for name in ("b." + ending, "c.npz"))
+                self.ok("convert", a, b)
+                self.ok("convert", b, c)
+                if n != 3 or ending != "petsc":  # which has no patterns
+                    self.assertEqual(self.get("c.npz"), self.get("want.npz"), (n, ending))
+        self.assertEqual(self.load(os.path.join(self.folder, "b.petsc"))["load"]["source"], "petsc")
+        a = self.put("a.mtx", random_text(30, 25, 100, seed=4))
+        want = self.ok(a).stdout
+        for ending in "npz", "npy", "mat", "petsc":  # y, and as x of the transpose
+            y = os.path.join(self.folder, "y." + ending)
+            self.ok(a, "-o", y)
+            self.assertEqual(self.ok(a, y, "--transpose").stdout,
+                             self.ok(a, self.put("y.txt", want), "--transpose").stdout)
+        self.fails(1, a, "-o", os.path.join(self.folder, "y.rb"), says="cannot hold vectors")
+        self.fails(1, "gen", "poisson2d:3", "-o", os.path.join(self.folder, "y.npy"), says="cannot hold a matrix")
+
     def test_types_patterns_and_sizes(self):
         for name, text in (("pattern", "%%MatrixMarket matrix coordinate pattern symmetric\n4 4 2\n2 1\n4 4\n"),
                            ("none", "%%MatrixMarket matrix coordinate real general\n0 0 0\n"),
@@ -333,7 +359,7 @@ class Converted(LoadingTest):
 
     def test_refused(self):
         a = self.put("a.mtx", TEXT)
-        self.fails(1, "convert", a, os.path.join(self.folder, "a.txt"), says=".spmv (the binary form), .mtx, .mtx.gz")
+        self.fails(1, "convert", a, os.path.join(self.folder, "a.txt"), says="selects the form: .mtx .spmv .rb .hb .petsc .npz .mat")
         self.fails(1, "convert", a)
         self.fails(1, "convert", a, "-", "--json", says="standard output")
         self.fails(2, "convert", a, os.path.join(self.folder, "no", "b.spmv"), says="b.spmv")

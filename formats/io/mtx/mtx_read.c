@@ -10,6 +10,7 @@
 #include "formats/io/binary/binary_form.h"
 #include "formats/io/binary/binary_notes.h"
 #include "formats/io/cache/matrix_cache.h"
+#include "formats/io/exchange/exchange.h"
 #include "formats/io/text/coordinates.h"
 #include "formats/io/text/entries.h"
 #include "formats/io/vectors/binary_vector.h"
@@ -160,9 +161,19 @@ static spmv_status hand_over_comments(struct text_source *source, spmv_matrix *m
     return SPMV_OK;
 }
 
+/* check_memory for a file of another program. */
+static spmv_status exchange_fits(const struct exchange *x, int64_t bytes, int64_t entries, spmv_type type,
+                                 const void *options)
+{
+    const struct mtx_header header = {
+        .rows = x->rows, .cols = x->cols, .field = x->field, .symmetry = x->symmetry, .size_line = 1};
+    return check_memory(x->source, &header, sum_saturated(bytes, bytes_of_array(&header, 0, type)), entries, type, 1,
+                        options);
+}
+
 /* sharing: NULL, or how ranks share the entries. */
-static spmv_status read_source(struct text_source *source, const spmv_read_options *options,
-                               const struct read_sharing *sharing, spmv_matrix **matrix, spmv_read_info *info)
+static spmv_status read_matrix_market(struct text_source *source, const spmv_read_options *options,
+                                      const struct read_sharing *sharing, spmv_matrix **matrix, spmv_read_info *info)
 {
     spmv_status st = SPMV_OK;
     struct mtx_header header;
@@ -200,6 +211,18 @@ done:
         *matrix = NULL;
     }
     return st;
+}
+
+static spmv_status read_source(struct text_source *source, const spmv_read_options *options,
+                               const struct read_sharing *sharing, spmv_matrix **matrix, spmv_read_info *info)
+{
+    const struct exchange_format *format = NULL;
+    const spmv_status st = exchange_find(source, &format);
+    if (st != SPMV_OK)
+        return st;
+    return format != NULL ? exchange_read_matrix(source, format, options->type, options->max_bytes, exchange_fits,
+                                                 options, matrix, info)
+                          : read_matrix_market(source, options, sharing, matrix, info);
 }
 
 /* Describes a matrix in binary form from its arrays. */
@@ -253,7 +276,8 @@ static spmv_status read_comments(struct text_source *source, spmv_matrix *matrix
 {
     struct mtx_header header;
     const spmv_event_fn on_event = source->ctx->on_event;
-    if (source->max_comments == 0)
+    const struct exchange_format *format = NULL;
+    if (source->max_comments == 0 || exchange_find(source, &format) != SPMV_OK || format != NULL)
         return SPMV_OK;
     source->ctx->on_event = NULL;
     const spmv_status st = mtx_header_read(source, &header);
@@ -337,12 +361,12 @@ static spmv_status read_any(struct text_source *source, const spmv_read_options 
 {
     bool taken = false;
     info->threads = source->ctx->threads;
-    if (source->file_size >= 0 && source->packed == NULL && binary_form_begins(source->fd)) {
+    if (source->member == NULL && source->file_size >= 0 && source->packed == NULL && binary_form_begins(source->fd)) {
         const spmv_status st =
             sharing != NULL && source->owns_fd ? share_binary(source, options, sharing, matrix, info, &taken) : SPMV_OK;
         return st == SPMV_OK && !taken ? read_binary(source, options, matrix, info) : st;
     }
-    if (source->file_size >= 0 && source->packed == NULL && binary_vector_begins(source->fd))
+    if (source->member == NULL && source->file_size >= 0 && source->packed == NULL && binary_vector_begins(source->fd))
         return context_fail(source->ctx, SPMV_ERROR_FORMAT, "%.480s: the binary form of a vector, not of a matrix",
                             source->name);
     /* Not standard input, which may start at any offset. */

@@ -47,15 +47,15 @@ static int64_t first_not_finite(spmv_context *ctx, const spmv_csr *a)
 }
 
 /* The format does not define inf and nan, and other readers reject them. */
-static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char *path)
+static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char *path, const char *format)
 {
     const int64_t number = first_not_finite(ctx, a), k = number / parts(a);
     if (k == a->nnz)
         return SPMV_OK;
-    return context_fail(
-        ctx, SPMV_ERROR_UNSUPPORTED,
-        "%s: the matrix contains %g (entry %lld, column %lld%s), which a Matrix Market file cannot represent", path,
-        part_at(a, number), context_number(ctx, k), context_number(ctx, a->col[k]), context_counted(ctx));
+    return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                        "%s: the matrix contains %g (entry %lld, column %lld%s), which %s cannot represent", path,
+                        part_at(a, number), context_number(ctx, k), context_number(ctx, a->col[k]),
+                        context_counted(ctx), format);
 }
 
 /* What is written, and in which form. */
@@ -266,7 +266,7 @@ static spmv_status write_text(spmv_context *ctx, const struct text *text, enum c
         .make = write_entries, .user = text, .items = text->a->nnz, .item_bytes = LINE, .compression = compression};
     char *head = NULL;
     int64_t bytes = 0;
-    TRY(check_finite(ctx, text->a, path));
+    TRY(check_finite(ctx, text->a, path, "a Matrix Market file"));
     TRY(check_symmetry(ctx, text, path));
     TRY(make_head(ctx, text, &head, &bytes));
     TRY(output_open(ctx, path, text->a->nnz, &output));
@@ -288,6 +288,16 @@ static spmv_status write_binary(spmv_context *ctx, const struct text *text, cons
         st = binary_form_write_with(ctx, text->a, path, notes, bytes);
     host_free(notes);
     return st;
+}
+
+static spmv_status write_exchange(spmv_context *ctx, const struct text *text, const struct output_form *form,
+                                  const char *path)
+{
+    const struct exchange_matrix matrix = {ctx, path, text->a, text->symmetry};
+    spmv_status st = check_symmetry(ctx, text, path);
+    if (st == SPMV_OK && form->exchange->finite)
+        st = check_finite(ctx, text->a, path, form->exchange->name);
+    return st == SPMV_OK ? exchange_write_matrix(form->exchange, form->compression, &matrix) : st;
 }
 
 void spmv_write_options_init(spmv_write_options *options, size_t size)
@@ -330,8 +340,9 @@ spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const cha
         st = output_form_of(ctx, path, &form);
     if (st != SPMV_OK)
         return st;
-    return form.content == OUTPUT_BINARY ? write_binary(ctx, &text, path)
-                                         : write_text(ctx, &text, form.compression, path);
+    return form.content == OUTPUT_BINARY     ? write_binary(ctx, &text, path)
+           : form.content == OUTPUT_EXCHANGE ? write_exchange(ctx, &text, &form, path)
+                                             : write_text(ctx, &text, form.compression, path);
 }
 
 spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path)

@@ -40,8 +40,9 @@ static void open_libraries(void)
                                  of_zlib[] = {ZLIB_FUNCTIONS(ENTRY)};
 #undef FILTER
 #undef ENTRY
-    lib.open = find_functions("libarchive.so.13", of_archive, sizeof of_archive / sizeof of_archive[0]) &&
-               find_functions("libz.so.1", of_zlib, sizeof of_zlib / sizeof of_zlib[0]);
+    lib.zlib_open = find_functions("libz.so.1", of_zlib, sizeof of_zlib / sizeof of_zlib[0]);
+    lib.open =
+        lib.zlib_open && find_functions("libarchive.so.13", of_archive, sizeof of_archive / sizeof of_archive[0]);
     if (!lib.open) {
         const char *const why = dlerror();
         snprintf(lib.why, sizeof lib.why, "%s", why != NULL ? why : "a function is missing");

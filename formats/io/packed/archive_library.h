@@ -48,8 +48,9 @@
     X(inflateEnd)
 
 struct archive_library {
-    bool open;
-    char why[256]; /* the reason if not open */
+    bool open;      /* both */
+    bool zlib_open; /* zlib */
+    char why[256];  /* the reason if one is not open */
 #define POINTER(name) __typeof__(&name) name;
     ARCHIVE_FUNCTIONS(POINTER)
     ZLIB_FUNCTIONS(POINTER)

@@ -24,24 +24,8 @@ struct signature {
 
 /* In upper or lower case. The longest of several that fit comes first. */
 static const struct signature signatures[] = {
-    {BYTES("\x93NUMPY"), {"a NumPy array (.npy)", MATRIX_OR_VECTOR("numpy.load(\"FILE\")")}},
-    {BYTES("MATLAB 5.0 MAT-file"),
-     {"a MATLAB file (.mat)",
-      "convert it in Python: M = scipy.io.loadmat(\"FILE\"), then scipy.io.mmwrite(\"A.mtx\", M[\"NAME\"]) with the "
-      "variable's name; in files of the SuiteSparse collection the matrix is M[\"Problem\"][\"A\"][0, 0]"}},
-    {BYTES("MATLAB 7.3 MAT-file"),
-     {"a MATLAB file of version 7.3 (.mat)",
-      "save it in MATLAB with save(\"FILE\", \"NAME\", \"-v7\"), then in Python: scipy.io.mmwrite(\"A.mtx\", "
-      "scipy.io.loadmat(\"FILE\")[\"NAME\"])"}},
     {BYTES("\x89HDF\r\n\x1a\n"),
      {"an HDF5 file", "convert it in Python: scipy.io.mmwrite(\"A.mtx\", A) after reading A with h5py"}},
-    {BYTES("\x00\x12\x7b\x50"),
-     {"a matrix in PETSc's binary form",
-      "convert it in Python, with PetscBinaryIO of PETSc: A = PetscBinaryIO().readBinaryFile(\"FILE\", "
-      "mattype=\"scipy.sparse\")[0], then scipy.io.mmwrite(\"A.mtx\", A)"}},
-    {BYTES("\x00\x12\x7b\x4e"),
-     {"a vector in PETSc's binary form", "convert it in Python, with PetscBinaryIO of PETSc: numpy.savetxt(\"b.txt\", "
-                                         "PetscBinaryIO().readBinaryFile(\"FILE\")[0])"}},
     {BYTES("\x80\x03"), {"a Python pickle", MATRIX_OR_VECTOR("pickle.load(open(\"FILE\", \"rb\"))")}},
     {BYTES("\x80\x04\x95"), {"a Python pickle", MATRIX_OR_VECTOR("pickle.load(open(\"FILE\", \"rb\"))")}},
     {BYTES("\x80\x05\x95"), {"a Python pickle", MATRIX_OR_VECTOR("pickle.load(open(\"FILE\", \"rb\"))")}},
@@ -66,20 +50,8 @@ static const struct signature signatures[] = {
      {"a program", "give the name of a file with a matrix or vector"}},
 };
 
-static const char zip_begins[] = "PK\x03\x04";
-static const struct foreign numpy_archive = {
-    "a NumPy archive (.npz)", "convert it in Python: scipy.io.mmwrite(\"A.mtx\", scipy.sparse.load_npz(\"FILE\")) if "
-                              "scipy.sparse.save_npz wrote it; otherwise numpy.load(\"FILE\") has its arrays"};
-static const struct foreign zip = {"a zip archive", UNPACK_FIRST};
-static const struct foreign harwell_boeing = {
-    "a Harwell-Boeing or Rutherford-Boeing file",
-    "convert it in Python: scipy.io.mmwrite(\"A.mtx\", scipy.io.hb_read(\"FILE\")), or with RBread of SuiteSparse; "
-    "many collections also have the matrix as .mtx"};
-/* scipy.io.hb_read refuses them. */
-static const struct foreign harwell_boeing_other = {
-    "a Harwell-Boeing or Rutherford-Boeing file of a type that SciPy does not read",
-    "convert it in MATLAB or Octave, with RBread and mwrite of SuiteSparse; many collections also have the matrix as "
-    ".mtx"};
+static const struct foreign matlab_4 = {"a MATLAB file of version 4",
+                                        "save it in MATLAB with save(\"FILE\", \"NAME\", \"-v7\")"};
 static const struct foreign table = {"a table with commas or semicolons (.csv)",
                                      MATRIX_OR_VECTOR("numpy.loadtxt(\"FILE\", delimiter=\",\")")};
 
@@ -110,39 +82,28 @@ static const char *line_end(const char *text, const char *end)
     return found != NULL ? found : end;
 }
 
-/* A zip archive of arrays of NumPy: the name of its first member ends in ".npy". */
-static const struct foreign *kind_of_zip(const char *text, const char *end)
+/* MATLAB 4 has no magic number: a type of four digits MOPT in 32 bits, rows, columns, 0 or 1 for complex numbers, the
+ * length of the name, the name with a zero byte. */
+static bool is_matlab_4(const char *text, const char *end)
 {
-    enum { NAME_LENGTH_AT = 26, NAME_AT = 30 };
-    if (end - text < NAME_AT)
-        return &zip;
-    const size_t length = (unsigned char)text[NAME_LENGTH_AT] | (size_t)(unsigned char)text[NAME_LENGTH_AT + 1] << 8;
-    const bool numpy =
-        length >= 4 && (size_t)(end - text) >= NAME_AT + length && memcmp(text + NAME_AT + length - 4, ".npy", 4) == 0;
-    return numpy ? &numpy_archive : &zip;
-}
-
-/* Line 3 of a Harwell-Boeing file has the type, three letters, and at least three integers. */
-static const struct foreign *kind_of_boeing(const char *text, const char *end)
-{
-    for (int k = 0; k < 2; k++) {
-        text = line_end(text, end);
-        if (text == end)
-            return NULL;
-        text++;
+    enum { HEAD = 20, NAME = 64 };
+    unsigned char b[HEAD];
+    if (end - text < HEAD + 2)
+        return false;
+    memcpy(b, text, HEAD);
+    for (int big = 0; big < 2; big++) {
+        unsigned number[HEAD / 4];
+        for (int i = 0; i < HEAD / 4; i++)
+            number[i] = big ? (unsigned)b[4 * i] << 24 | (unsigned)b[4 * i + 1] << 16 | (unsigned)b[4 * i + 2] << 8 |
+                                  b[4 * i + 3]
+                            : (unsigned)b[4 * i + 3] << 24 | (unsigned)b[4 * i + 2] << 16 |
+                                  (unsigned)b[4 * i + 1] << 8 | b[4 * i];
+        if (number[0] / 1000 <= 1 && number[0] / 100 % 10 == 0 && number[0] / 10 % 10 <= 5 && number[0] % 10 <= 2 &&
+            number[3] <= 1 && number[4] >= 2 && number[4] <= NAME && end - text - HEAD >= (long)number[4] &&
+            text[HEAD + number[4] - 1] == '\0' && ((text[HEAD] | 32) >= 'a' && (text[HEAD] | 32) <= 'z'))
+            return true;
     }
-    const char *const stop = line_end(text, end);
-    if (stop - text < 3 || !is_one_of(lower(text[0]), "rcpiq") || !is_one_of(lower(text[1]), "suhzr") ||
-        !is_one_of(lower(text[2]), "ae"))
-        return NULL;
-    int integers = 0;
-    for (const char *p = text + 3; p < stop; p++) {
-        if (!is_one_of(*p, "0123456789 \r"))
-            return NULL;
-        integers += *p != ' ' && *p != '\r' && p[-1] == ' ';
-    }
-    const bool read_by_scipy = lower(text[0]) == 'r' && lower(text[1]) == 'u' && lower(text[2]) == 'a';
-    return integers < 3 ? NULL : read_by_scipy ? &harwell_boeing : &harwell_boeing_other;
+    return false;
 }
 
 /* The first line has at least two separators between words. */
@@ -160,11 +121,8 @@ static bool is_table(const char *text, const char *end)
 
 const struct foreign *foreign_kind(const char *text, const char *end)
 {
-    if (begins(text, end, zip_begins, sizeof zip_begins - 1))
-        return kind_of_zip(text, end);
-    const struct foreign *const boeing = kind_of_boeing(text, end);
-    if (boeing != NULL)
-        return boeing;
+    if (is_matlab_4(text, end))
+        return &matlab_4;
     /* as an editor may write it */
     if (begins(text, end, "\xef\xbb\xbf", 3))
         text += 3;

@@ -161,10 +161,10 @@ static spmv_status look_at_head(struct text_source *source, const char *member, 
     /* A read error occurs again when the text is read. */
     if (source->fd >= 0 && source->file_size < 0)
         source->head.bytes = n;
-    if (!packed_begins(head, n))
-        return member == NULL ? SPMV_OK
-                              : context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: not an archive, so it has no member %s",
-                                             source->path != NULL ? source->path : source->name, member);
+    if (!packed_begins(head, n)) {
+        source->member = member;
+        return SPMV_OK;
+    }
     source->packed_input = (struct packed_input){source, read_packed, rewind_packed};
     source->packed_limits = (struct packed_limits){INT64_MAX, RATIO};
     if (limits != NULL && limits->bytes > 0)
@@ -400,6 +400,16 @@ spmv_status text_block(struct text_source *source, const char **first, const cha
     *first = source->buffer + source->next;
     *end = last + 1;
     return SPMV_OK;
+}
+
+spmv_status text_peek(struct text_source *source, const char **begin, int64_t *bytes)
+{
+    spmv_status st = SPMV_OK;
+    if (source->full == source->next && !source->at_end)
+        st = fill(source);
+    *begin = source->buffer + source->next;
+    *bytes = source->full - source->next - (source->open_line_bytes > 0 && source->full > source->next);
+    return st;
 }
 
 void text_skip(struct text_source *source, const char *position, int64_t lines)

@@ -41,7 +41,8 @@ struct text_source {
     int64_t file_size; /* when the file was opened; -1: not a regular file */
     int64_t file_at;   /* offset of the text in the file */
 
-    char *path; /* of the file, without a member; NULL: same as name */
+    char *path;         /* of the file, without a member; NULL: same as name */
+    const char *member; /* of "file:member", if the file is no archive (exchange.h); NULL: none */
     struct packed *packed;
     struct packed_input packed_input;
     struct packed_limits packed_limits;
@@ -89,6 +90,10 @@ void text_close(struct text_source *source);
  * SPMV_ERROR_READ, SPMV_ERROR_CHANGED, SPMV_ERROR_LIMIT (a line over TEXT_BLOCK),
  * SPMV_CANCELLED. */
 spmv_status text_block(struct text_source *source, const char **begin, const char **end);
+
+/* The unread bytes in the buffer, at least the first kilobytes of the source if it has them. They stay unread. Without a
+ * line end that was added. Errors: as text_block, but for the length of lines. */
+spmv_status text_peek(struct text_source *source, const char **begin, int64_t *bytes);
 
 /* Marks the text before position, which has this many lines, as read. */
 void text_skip(struct text_source *source, const char *position, int64_t lines);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core/reals.h"
 #include "formats/io/binary/binary_form.h"
+#include "formats/io/exchange/exchange.h"
 #include "formats/io/mtx/mmio_banner.h"
 #include "formats/io/mtx/mtx_read.h"
 #include "formats/io/text/coordinates.h"
@@ -205,17 +206,22 @@ static spmv_status read_text(struct text_source *source, struct vectors *v)
     return st;
 }
 
-/* Reads the source as text or as binary form. */
+/* Reads the source as text, as binary form or as the file of another program. */
 static spmv_status read_source(struct text_source *source, struct vectors *v)
 {
-    const bool plain_file = source->file_size >= 0 && source->packed == NULL;
+    const struct exchange_format *format = NULL;
+    const bool plain_file = source->file_size >= 0 && source->packed == NULL && source->member == NULL;
     if (plain_file && binary_form_begins(source->fd))
         return context_fail(source->ctx, SPMV_ERROR_FORMAT, "%.480s: the binary form of a matrix, not of a vector",
                             source->name);
-    if (!plain_file || !binary_vector_begins(source->fd))
+    spmv_status st = SPMV_OK;
+    if (plain_file && binary_vector_begins(source->fd))
+        st = binary_vector_read(source->ctx, source->name, source->fd, v->type, v->max_bytes, &v->values, &v->rows,
+                                &v->cols);
+    else if ((st = exchange_find(source, &format)) == SPMV_OK && format == NULL)
         return read_text(source, v);
-    const spmv_status st = binary_vector_read(source->ctx, source->name, source->fd, v->type, v->max_bytes, &v->values,
-                                              &v->rows, &v->cols);
+    else if (st == SPMV_OK)
+        st = exchange_read_vectors(source, format, v->type, v->max_bytes, &v->values, &v->rows, &v->cols);
     if (st == SPMV_OK && !v->several && v->rows != 1 && v->cols != 1)
         return context_fail(source->ctx, SPMV_ERROR_SIZE, "%.480s: %lld x %lld: a vector has one column (or one row)",
                             source->name, (long long)v->rows, (long long)v->cols);

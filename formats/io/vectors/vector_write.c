@@ -204,7 +204,7 @@ static spmv_status check_format(spmv_context *ctx, const char *path, struct text
                             "format \"%.100s\": it must contain one floating-point conversion (%%.6g), with width and "
                             "precision up to %d",
                             text->format, FORMAT_NUMBER);
-    if (text->form.content == OUTPUT_BINARY)
+    if (text->form.content == OUTPUT_BINARY || text->form.content == OUTPUT_EXCHANGE)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the binary form has no format of numbers", path);
     if (text->form.content == OUTPUT_MTX && !bare)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
@@ -246,6 +246,9 @@ static spmv_status write_vectors(spmv_context *ctx, const char *call, const char
     if (!multiply_fits(count, (int64_t)spmv_type_size(type), &bytes))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %lld x %lld numbers do not fit in memory", call,
                             (long long)n, (long long)k);
+    const struct exchange_vectors vectors = {ctx, path, type, host_values, n, k};
+    if (text.form.content == OUTPUT_EXCHANGE)
+        return exchange_write_vectors(text.form.exchange, text.form.compression, &vectors);
     return text.form.content == OUTPUT_BINARY ? binary_vector_write(ctx, path, type, host_values, n, k)
                                               : write_text(ctx, path, &text);
 }

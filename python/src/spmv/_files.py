@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import io
 import os
+import struct
+import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
@@ -21,17 +25,24 @@ def _type(dtype: Any) -> int:
     return 0 if dtype is None else code_of(np.dtype(dtype), "dtype")
 
 
-def read(path: Any, dtype: Any = None, *, device: Any = "cpu") -> Any:
-    """Read a matrix from a file.
+def read(path: Any, dtype: Any = None, *, name: str | None = None, device: Any = "cpu") -> Any:
+    """Read a matrix from a file, an open file or a buffer.
 
     Parameters
     ----------
-    path : str or path
-        A Matrix Market file, or one in the binary form of spmv; compressed by gzip, xz or bzip2,
-        or, where libarchive is installed, by zstd or in a tar archive.
+    path : str, path, file opened in binary mode, or buffer
+        A Matrix Market file, one in the binary form of spmv, or one of Harwell-Boeing,
+        Rutherford-Boeing, PETSc, NumPy and SciPy (.npz, .npy) or MATLAB (.mat); compressed by gzip,
+        xz or bzip2, or, where libarchive is installed, by zstd or in a tar archive. The contents
+        decide, not the name. A file is read from its position on. A bytearray, a memoryview and
+        another buffer are the contents of a file, and so are bytes with a line end or a zero byte;
+        other bytes are a path.
     dtype : numpy.dtype, optional
         float64, float32, complex128 or complex64. Default: complex128 for complex files, else
         float64.
+    name : str, optional
+        The variable of a MATLAB file, the array of an .npz file, or the member of an archive. In a
+        path, ``"A.mat:NAME"`` is the same.
 
     Returns
     -------
@@ -41,40 +52,94 @@ def read(path: Any, dtype: Any = None, *, device: Any = "cpu") -> Any:
 
     Examples
     --------
-    >>> import spmv, tempfile, os
-    >>> path = os.path.join(tempfile.mkdtemp(), "A.mtx")
+    >>> import io, spmv, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "A.npz")
     >>> spmv.write(path, spmv.generate("poisson2d:3"))
     >>> spmv.read(path).shape
     (9, 9)
+    >>> with open(path, "rb") as file:
+    ...     spmv.read(file).shape
+    (9, 9)
+    >>> spmv.read(io.BytesIO(b"%%MatrixMarket matrix array real general\\n1 2\\n3\\n4\\n")).toarray()
+    array([[3., 4.]])
     """
     context = context_of(device)
-    name = os.fspath(path)
-    try:
-        handle = _core.matrix_read(context._handle, os.fsencode(name), _type(dtype))
-    except NotImplementedError:
-        handle = _read_unpacked(context, name, dtype)
+    if isinstance(path, (bytearray, memoryview)) or (isinstance(path, bytes) and (b"\n" in path or b"\0" in path)):
+        handle = _read_stream(context, io.BytesIO(path), "the buffer", dtype, name)
+    elif hasattr(path, "read"):
+        handle = _read_stream(context, path, str(getattr(path, "name", "the file")), dtype, name)
+    elif hasattr(path, "__fspath__") or isinstance(path, (str, bytes)):
+        handle = _read_file(context, os.fspath(path), dtype, name)
+    else:
+        handle = _read_stream(context, io.BytesIO(memoryview(path)), "the buffer", dtype, name)
     return made(handle, context, "scipy")
 
 
-def _read_unpacked(context: Any, name: Any, dtype: Any) -> Any:
-    """A compressed file by Python's own modules, where libarchive is not installed."""
-    with open(name, "rb") as file:
-        module = _STANDARD.get(file.read(2))
-    if module is None or os.fsdecode(name).endswith((".tar.gz", ".tar.xz", ".tar.bz2", ".tgz")):
-        raise NotImplementedError(f"{os.fsdecode(name)}: install libarchive to read archives and other compressions")
-    opener = __import__(module).open
-    memory = os.memfd_create("spmv")
-    shown = f"/proc/self/fd/{memory}"
+def _read_file(context: Any, path: Any, dtype: Any, name: str | None, unpack: bool = True) -> Any:
+    part = b"" if name is None else b":" + os.fsencode(name)
     try:
-        with opener(name, "rb") as text, os.fdopen(os.dup(memory), "wb") as plain:
-            while block := text.read(1 << 20):
-                plain.write(block)
-        return _core.matrix_read(context._handle, shown.encode(), _type(dtype))
-    except (ValueError, OSError, TypeError, MemoryError) as error:
-        message = str(error).replace(shown, os.fsdecode(name))
-        raise type(error)(message) from None
-    except EOFError as error:
-        raise ValueError(f"{os.fsdecode(name)}: {error}") from None
+        return _core.matrix_read(context._handle, os.fsencode(path) + part, _type(dtype))
+    except NotImplementedError:
+        stream = _unpacked(path) if unpack else None
+        if stream is None:
+            raise
+    with stream:
+        return _read_stream(context, stream, os.fsdecode(path), dtype, name, not isinstance(stream, io.BytesIO))
+
+
+def _unpacked(path: Any) -> Any:
+    """The file, unpacked by Python's own modules, where libarchive and zlib are not installed; None: no such file."""
+    with open(path, "rb") as file:
+        head = file.read(128)
+        module = _STANDARD.get(head[:2])
+        if module is not None:
+            return __import__(module).open(path, "rb")
+        if head.startswith(b"PK"):
+            return _stored(path)
+        if head[124:] in (b"\0\1IM", b"\1\0MI"):
+            return _plain_mat(head, file.read())
+    return None
+
+
+def _stored(path: Any) -> Any:
+    """An .npz file without compression."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(archive, "w") as stored:
+        for member in packed.namelist():
+            stored.writestr(member, packed.read(member))
+    archive.seek(0)
+    return archive
+
+
+def _plain_mat(head: bytes, elements: bytes) -> Any:
+    """A MATLAB file without compressed elements."""
+    order, compressed, at = "<" if head.endswith(b"IM") else ">", 15, 0
+    plain = [head]
+    while at + 8 <= len(elements):
+        kind, size = struct.unpack_from(order + "II", elements, at)
+        end = at + 8 + size
+        plain.append(zlib.decompress(elements[at + 8 : end]) if kind == compressed else elements[at:end])
+        at = end
+    return io.BytesIO(b"".join(plain))
+
+
+def _read_stream(
+    context: Any, stream: Any, shown: str, dtype: Any, name: str | None, unpack: bool = True
+) -> Any:
+    """Copies the stream to a file in memory, which the library reads."""
+    memory = os.memfd_create("spmv")
+    path = f"/proc/self/fd/{memory}"
+    try:
+        with os.fdopen(os.dup(memory), "wb") as copy:
+            while block := stream.read(1 << 20):
+                if isinstance(block, str):
+                    raise TypeError(f"{shown} is open for text; open it in binary mode, \"rb\"")
+                copy.write(block)
+        return _read_file(context, path, dtype, name, unpack)
+    except (ValueError, OSError, TypeError, MemoryError, NotImplementedError) as error:
+        raise type(error)(str(error).replace(path, shown)) from None
+    except (EOFError, zlib.error) as error:
+        raise ValueError(f"{shown}: {error}") from None
     finally:
         os.close(memory)
 
@@ -85,8 +150,10 @@ def write(path: Any, A: Any, *, symmetry: str = "general", comment: str | None =
     Parameters
     ----------
     path : str or path
-        ``.spmv``: the binary form; ``.gz``, ``.xz``, ``.zst``, ``.bz2``: compressed Matrix Market,
-        where libarchive is installed; any other name: Matrix Market.
+        ``.spmv``: the binary form; ``.npz``: SciPy's; ``.mat``: MATLAB's, version 5; ``.petsc``:
+        PETSc's binary form; ``.rb`` and ``.hb``: Rutherford-Boeing and Harwell-Boeing; any other
+        name: Matrix Market. After all but ``.spmv`` may stand ``.gz``, ``.xz``, ``.zst`` or
+        ``.bz2``, where libarchive is installed.
     A : matrix
         As for ``Plan``, in host memory.
     symmetry : str, optional
