@@ -56,7 +56,7 @@ struct spmv_solver {
     struct direct *direct;
     double
         direct_takes; /* under "auto": nanoseconds of factors, by their analysis; 0: not known, INFINITY: there are none */
-    char direct_lacks[256]; /* why the present values have no factors: the memory that they need; "": not known */
+    char direct_lacks[256];       /* why the present values have no factors: the memory that they need; "": not known */
     spmv_preconditioner *precond; /* NULL: could not be made */
     /* of a race (solver_race.c): the other preconditioner; whether it has ended; the solver that had been
      * chosen, the one that won and the name of its preconditioner, which are then solver and precond */

@@ -788,16 +788,16 @@ class Rows(Solve):
 
     def test_determinant(self):
         a = self.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n1 2 3\n2 1 4\n2 2 2\n")
-        done = self.ok("solve", a, "--json", "j.json", "-o", "x.txt", "-v", cwd=self.folder)
+        done = self.ok("solve", a, "--json=j.json", "--output=x.txt", "-v", cwd=self.folder)
         found = json.loads(self.read("j.json"))["result"]["solve"]
         self.assertAlmostEqual(found["determinant"]["log_abs"], math.log(10), 14)
         self.assertEqual(found["determinant"]["phase"], [-1, 0])
         self.assertNotIn("inertia", found)
         self.assertIn("determinant of A: negative, its logarithm 2.302585093", done.stderr)
-        self.ok("solve", "poisson2d:20", "--json", "j.json", "-o", "x.txt", cwd=self.folder)
+        self.ok("solve", "poisson2d:20", "--json=j.json", "--output=x.txt", cwd=self.folder)
         self.assertNotIn("determinant", json.loads(self.read("j.json"))["result"]["solve"])
         if run("solve", "poisson2d:3", "--solver", "direct:cholmod").returncode == 0:
-            done = self.ok("solve", "poisson2d:2", "--solver", "direct:cholmod", "--json", "j.json", "-o", "x.txt",
+            done = self.ok("solve", "poisson2d:2", "--solver", "direct:cholmod", "--json=j.json", "--output=x.txt",
                            cwd=self.folder)
             found = json.loads(self.read("j.json"))["result"]["solve"]
             self.assertAlmostEqual(found["determinant"]["log_abs"], math.log(192), 13)

@@ -757,6 +757,69 @@ static void several_of_a_solver(void **state)
     release(&r);
 }
 
+/* spmv_solver_solve_many: other numbers than that of the option, with A and A', by direct and by gmres. */
+static void any_number(void **state)
+{
+    enum { SIDE = 6, N = SIDE * SIDE, MOST = 4 };
+    spmv_context *ctx = *state;
+    const bool general = is("klu") || is("umfpack"); /* rows of one size: gmres stops by the norm of all */
+    struct rows r = general ? random_rows(N, 1, false, true, 8) : suitable(SIDE, 1), complex = suitable(SIDE, 2);
+    struct view a = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST),
+                c = view_of(ctx, &complex, SPMV_C128, 64, SPMV_MEMORY_HOST);
+    const char *const solvers[] = {library, "gmres"};
+    double *const x = support_zeros(N * MOST, 8), *const b = support_zeros(N * MOST, 8);
+    spmv_solver_result result[MOST];
+    spmv_solver *solver = NULL;
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    o.rtol = 1e-12;
+    for (int which = 0; which < 2; which++) {
+        o.solver = solvers[which];
+        assert_ok(ctx, spmv_solver_create(ctx, &a.csr, &o, &solver));
+        static const int counts[] = {1, MOST, 2, 1};
+        for (int t = 0; t < 8; t++) {
+            const int k = counts[t / 2];
+            const bool transposed = t % 2 == 1;
+            memset(b, 0, 8 * N * MOST);
+            for (int64_t i = 0; i < N; i++)
+                for (int64_t e = r.row_ptr[i]; e < r.row_ptr[i + 1]; e++)
+                    for (int v = 0; v < k; v++) { /* x[i, v] = i + v */
+                        const int64_t to = transposed ? r.col[e] : i, from = transposed ? i : r.col[e];
+                        b[to * k + v] += r.val[e] * (double)(from + v);
+                    }
+            memset(x, 0, 8 * N * MOST);
+            void *const there = support_upload(ctx, b, 8 * N * k), *const to = support_upload(ctx, x, 8 * N * k);
+            together = 0;
+            assert_ok(ctx, spmv_solver_solve_many(solver, transposed ? SPMV_OPERATION_T : SPMV_OPERATION_N, k, there,
+                                                  to, result, sizeof *result));
+            assert_int_equal(together, which == 0 && k > 1 ? k : 0);
+            assert_ok(ctx, spmv_download(ctx, to, x, 8 * N * k));
+            for (int i = 0; i < N * k; i++)
+                assert_true(fabs(x[i] - (i / k + i % k)) <= 1e-6);
+            for (int v = 0; v < k; v++)
+                assert_int_equal(result[v].status, SPMV_OK);
+            support_free_in(ctx, there, to);
+        }
+        assert_fails(ctx, spmv_solver_solve_many(solver, SPMV_OPERATION_N, 0, b, x, NULL, 0), SPMV_ERROR_ARGUMENT,
+                     "vectors is 0");
+        spmv_solver_destroy(solver);
+    }
+    o.solver = library;
+    assert_ok(ctx, spmv_solver_create(ctx, &c.csr, &o, &solver));
+    assert_fails(ctx, spmv_solver_solve_many(solver, SPMV_OPERATION_N, 2, b, x, result, sizeof *result),
+                 SPMV_ERROR_UNSUPPORTED, "complex");
+    assert_int_equal(result[1].status, SPMV_ERROR_UNSUPPORTED);
+    spmv_determinant told;
+    assert_ok(ctx, spmv_solver_determinant(solver, &told, sizeof told));
+    assert_true(fabs(hypot(told.phase[0], told.phase[1]) - 1) <= 1e-15);
+    spmv_solver_destroy(solver);
+    support_free(x, b);
+    release_view(&a);
+    release_view(&c);
+    release(&r);
+    release(&complex);
+}
+
 /* ------------------------------------------------------------- determinants and inertia */
 
 /* The determinant by the library is that of dense factors. */
@@ -1144,21 +1207,22 @@ int main(int argc, char **argv)
     support_begin(argc, argv);
     const struct CMUnitTest without[] = {with_context(broken_module)};
     const struct CMUnitTest general[] = {
-        with_context(known_answers),   with_context(patterns),  with_context(extreme_scales),
-        with_context(small_sizes),     with_context(same_bits), with_context(singular),
-        with_context(not_finite),      with_context(memory),    with_context(broken_module),
-        with_context(wrong_arguments), with_context(several),   with_context(several_of_a_solver),
-        with_context(determinant)};
+        with_context(known_answers),   with_context(patterns),   with_context(extreme_scales),
+        with_context(small_sizes),     with_context(same_bits),  with_context(singular),
+        with_context(not_finite),      with_context(memory),     with_context(broken_module),
+        with_context(wrong_arguments), with_context(several),    with_context(several_of_a_solver),
+        with_context(any_number),      with_context(determinant)};
     const struct CMUnitTest gpu[] = {
-        with_context(on_gpu),  with_context(small_sizes),         with_context(wrong_arguments),
-        with_context(several), with_context(several_of_a_solver), with_context(determinant)};
+        with_context(on_gpu),     with_context(small_sizes),         with_context(wrong_arguments),
+        with_context(several),    with_context(several_of_a_solver), with_context(any_number),
+        with_context(determinant)};
     const struct CMUnitTest klu[] = {with_context(description)};
-    const struct CMUnitTest cholmod[] = {with_context(definite),    with_context(broken_module),
-                                         with_context(several),     with_context(several_of_a_solver),
-                                         with_context(determinant), with_context(inertia)};
-    const struct CMUnitTest mumps[] = {with_context(indefinite),  with_context(broken_module),
-                                       with_context(several),     with_context(several_of_a_solver),
-                                       with_context(determinant), with_context(inertia)};
+    const struct CMUnitTest cholmod[] = {
+        with_context(definite),   with_context(broken_module), with_context(several), with_context(several_of_a_solver),
+        with_context(any_number), with_context(determinant),   with_context(inertia)};
+    const struct CMUnitTest mumps[] = {
+        with_context(indefinite), with_context(broken_module), with_context(several), with_context(several_of_a_solver),
+        with_context(any_number), with_context(determinant),   with_context(inertia)};
     const struct CMUnitTest always[] = {with_context(determinant_by_hand)};
     const struct CMUnitTest all[] = {with_context(choice), with_context(fallback_on_memory), with_context(new_values),
                                      with_context(missing_module)};
