@@ -17,8 +17,8 @@
  * space keeps each way d with its product q by the A of its time, as they are, and the matrix G = Q'Q. The start is
  * x + D c, where Q c is nearest to r: G c = Q'r, by a Cholesky factor with pivots of Q with columns of norm 1. As long as
  * A changes slowly, this is as near to the solution as the best point of the span. It costs two products, one of which
- * tells whether the start is better, and two passes over the space. The new pair, whose product is b - A x of the given
- * x up to the tolerance, takes one pass, and replaces the oldest one.
+ * tells whether the start is better, and two passes over the space; a new pair, which replaces the oldest one, takes one
+ * more of each. (b - A x of the given x in place of the product of a way is wrong by the residual that is left: steps rose.)
  *
  * Complex numbers are pairs of real ones, and coefficients are real.
  *
@@ -53,7 +53,6 @@ struct recycle {
     double r[(RECYCLE_MOST + 1) * (RECYCLE_MOST + 1)]; /* R by rows of as many */
     /* of the solve that runs; begin NULL: none runs */
     void *begin;                /* its start */
-    void *given;                /* mixed: b - A x of it; NULL: not computed */
     double c[RECYCLE_MOST + 1]; /* coefficients of the start */
     bool projected;             /* the start is from the space */
     double *sums;               /* on a host: of tiles of rows */
@@ -76,7 +75,6 @@ void recycle_destroy(struct recycle *s)
     if (s == NULL)
         return;
     context_take_back(s->ctx, s->begin);
-    context_take_back(s->ctx, s->given);
     context_free_all(s->ctx, s->basis, s->image);
     host_free(s->sums);
     host_free(s);
@@ -481,8 +479,6 @@ static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spm
     TRY(from_zero ? copy(s, b, r) : residual(s, plan, b, x, r));
     if (s->mixed) {
         TRY(start_mixed(s, v, plan, b, x, r, t, told));
-        s->given = r;
-        r = NULL;
         goto done;
     }
     TRY(multiply(s, v, energy ? s->basis : s->image, r, r, s->c, &given));
@@ -528,8 +524,7 @@ done:
         return st;
     s->count = 0;
     context_take_back(s->ctx, s->begin);
-    context_take_back(s->ctx, s->given);
-    s->begin = s->given = NULL;
+    s->begin = NULL;
     if (told->vectors > 0 || st != SPMV_ERROR_MEMORY)
         return st;
     s->ctx->error[0] = '\0'; /* without memory, the solve begins at the given x */
@@ -661,16 +656,13 @@ spmv_status recycle_add(struct recycle *s, spmv_plan *plan, const void *x, bool 
         memset(s->c, 0, sizeof s->c);
     TRY(spmv_map_scalar(s->ctx, SPMV_MUL, s->part, &minus, w, t, s->n)); /* t = x - start */
     TRY(spmv_map_axpby(s->ctx, s->part, NULL, x, NULL, t, s->n));
-    if (s->given == NULL)
-        TRY(spmv_apply(plan, NULL, t, NULL, q));
-    TRY(s->mixed ? append_mixed(s, &v, t, s->given != NULL ? s->given : q) : append(s, &v, t, q, w));
+    TRY(spmv_apply(plan, NULL, t, NULL, q));
+    TRY(s->mixed ? append_mixed(s, &v, t, q) : append(s, &v, t, q, w));
 done:
     eigen_vectors_close(&v);
     context_take_back(s->ctx, t);
     context_take_back(s->ctx, q);
     context_take_back(s->ctx, w);
-    context_take_back(s->ctx, s->given);
-    s->given = NULL;
     if (st != SPMV_OK)
         s->count = 0;
     if (st == SPMV_ERROR_MEMORY) { /* the solve is none the worse */

@@ -530,7 +530,7 @@ typedef struct spmv_solver_result {
  *   - Several right-hand sides are solved one after the other, each for the next one.
  *   - After new values, the products of the ways with the A of their time stay, and the start is the combination whose
  *     products are nearest to b - A x: good if A changes slowly. From the first new values on that is so for all solves,
- *     with cg too, at two products with A and some 3 m passes. A' (spmv_solver_solve_operation) has a space of
+ *     with cg too, at three products with A and some 3 m passes. A' (spmv_solver_solve_operation) has a space of
  *     its own, unless A is symmetric.
  *   - Coefficients are real, also for complex types.
  * Source: P. F. Fischer, Comput. Methods Appl. Mech. Eng. 163, 1998; T. F. Chan, W. L. Wan, SIAM J. Sci. Comput. 18,
