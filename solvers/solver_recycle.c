@@ -13,9 +13,12 @@
  * column, and W and Q are multiplied by these rotations. So the space is exactly that of the last ways, and nothing is
  * computed again.
  *
- * After new values of A, W stays as it is and Q = A W is made again (a product for each vector); both are made
- * orthonormal by a Cholesky factor of W'Q or Q'Q, which is near I if the values changed little. If that has no Cholesky
- * factor, the space is dropped.
+ * If A gets new values, products of the space with the new A would cost as much as they save. So from then on the
+ * space keeps each way d with its product q by the A of its time, as they are, and the matrix G = Q'Q. The start is
+ * x + D c, where Q c is nearest to r: G c = Q'r, by a Cholesky factor with pivots of Q with columns of norm 1. As long as
+ * A changes slowly, this is as near to the solution as the best point of the span. It costs two products, one of which
+ * tells whether the start is better, and two passes over the space; a new pair, which replaces the oldest one, takes one
+ * more of each. (b - A x of the given x in place of the product of a way is wrong by the residual that is left: steps rose.)
  *
  * Complex numbers are pairs of real ones, and coefficients are real.
  *
@@ -41,14 +44,17 @@ struct recycle {
     spmv_type part;
     int64_t n, bytes;
     int most, count;
-    bool energy, stale;
+    bool energy;
+    bool stale;                                        /* new values have come since the last start */
+    bool mixed;                                        /* W and Q have ways and their products with A of their times */
+    double gram[RECYCLE_MOST * RECYCLE_MOST];          /* mixed: Q'Q, by rows of `most` */
+    int oldest;                                        /* mixed: the next to be replaced */
     void *basis, *image;                               /* W and Q by rows, most + 1 numbers each; NULL: not made yet */
     double r[(RECYCLE_MOST + 1) * (RECYCLE_MOST + 1)]; /* R by rows of as many */
     /* of the solve that runs; begin NULL: none runs */
     void *begin;                /* its start */
     double c[RECYCLE_MOST + 1]; /* coefficients of the start */
     bool projected;             /* the start is from the space */
-    double gain;                /* by what the last start reduced the residual; infinite: not known */
     double *sums;               /* on a host: of tiles of rows */
 };
 
@@ -59,8 +65,7 @@ spmv_status recycle_create(spmv_context *ctx, spmv_type type, int64_t n, int mos
     const spmv_status st = host_alloc(ctx, sizeof *s, "a space of solutions", (void **)&s);
     if (st != SPMV_OK)
         return st;
-    *s = (struct recycle){
-        .ctx = ctx, .type = type, .part = type_part(type), .n = n * type_parts(type), .most = most, .gain = INFINITY};
+    *s = (struct recycle){.ctx = ctx, .type = type, .part = type_part(type), .n = n * type_parts(type), .most = most};
     *space = s;
     return st;
 }
@@ -203,25 +208,33 @@ static void add_tiles(const struct recycle *s, int k, double *to)
             to[j] += s->sums[t * k + j];
 }
 
-/* c = vectors' r, of the first vectors, and *product = r'other. */
-static spmv_status multiply(const struct recycle *s, const struct eigen_vectors *v, void *vectors, void *r, void *other,
-                            double *c, double *product)
+/* c = vectors' r, of the first `count` vectors, and *product = r'other. */
+static spmv_status multiply_first(const struct recycle *s, const struct eigen_vectors *v, void *vectors, int count,
+                                  void *r, void *other, double *c, double *product)
 {
     spmv_status st = SPMV_OK;
-    const struct eigen_block block = part_of(s, vectors, 0, s->count);
+    const struct eigen_block block = part_of(s, vectors, 0, count);
     double all[RECYCLE_MOST + 2];
     if (context_on_device(s->ctx)) {
-        if (s->count > 0)
+        if (count > 0)
             TRY(block_gram(v, alone(r), block, NULL, c, NULL));
         return block_gram(v, alone(r), alone(other), NULL, product, NULL);
     }
     struct pass p = {.s = s, .block = block, .r = r, .other = other};
-    tiles_each_of(s->ctx, row_tiles(s), s->n * (s->count + 1), gram_tile, &p);
-    add_tiles(s, s->count + 1, all);
-    memcpy(c, all, (size_t)s->count * sizeof *c);
-    *product = all[s->count];
+    tiles_each_of(s->ctx, row_tiles(s), s->n * (count + 1), gram_tile, &p);
+    add_tiles(s, count + 1, all);
+    for (int j = 0; j < count; j++)
+        c[j] = all[j];
+    *product = all[count];
 done:
     return st;
+}
+
+/* The same of all vectors of the space. */
+static spmv_status multiply(const struct recycle *s, const struct eigen_vectors *v, void *vectors, void *r, void *other,
+                            double *c, double *product)
+{
+    return multiply_first(s, v, vectors, s->count, r, other, c, product);
 }
 
 /* x = x + sign vectors c, and *square = x'x if that is not NULL; t: a vector */
@@ -248,7 +261,7 @@ done:
     return st;
 }
 
-/* ------------------------------------------------------------- new values */
+/* ------------------------------------------------------------- another norm */
 
 /* g, by rows, = U'U; then u = U, inverse = U^-1. False: g is not positive definite to rounding. */
 static bool factorise(int n, const double *g, double *u, double *inverse)
@@ -312,47 +325,166 @@ static spmv_status renew(struct recycle *s, const struct eigen_vectors *v, spmv_
         s->count = 0;
     }
 done:
-    if (st == SPMV_OK) {
+    if (st == SPMV_OK)
         s->energy = energy;
-        s->stale = false;
-    }
     host_free(g);
     return st;
 }
 
-/* ------------------------------------------------------------- the start */
+/* ------------------------------------------------------------- values that change */
 
-/* After new values the space is made again, with a product for each vector, if its last start reduced the residual by
- * this factor, which is one of 13 parts of a way to 1e-8. Else the next solutions make a new one. */
-static const double WORTH = 4;
+/* The pairs of W and Q as they are, whose products are those with the values before. */
+static spmv_status mix(struct recycle *s, const struct eigen_vectors *v)
+{
+    spmv_status st = SPMV_OK;
+    const int k = s->count;
+    double *g = NULL;
+    TRY(host_alloc(s->ctx, (int64_t)k * k * (int64_t)sizeof *g, "a space of solutions", (void **)&g));
+    TRY(block_gram(v, part_of(s, s->image, 0, k), part_of(s, s->image, 0, k), NULL, g, NULL));
+    for (int i = 0; i < k; i++)
+        for (int j = 0; j < k; j++)
+            s->gram[i * s->most + j] = (g[i * k + j] + g[j * k + i]) / 2;
+    s->oldest = 0;
+    s->mixed = true;
+done:
+    host_free(g);
+    return st;
+}
+
+/* c = G^-1 c, without vectors that depend on others. */
+static void fit(const struct recycle *s, double *c)
+{
+    /* of squares of columns of norm 1, so sines of 1e-6: below, rounding errors of G would decide */
+    const double least = 1e-12;
+    enum { MOST = RECYCLE_MOST };
+    const int n = s->count, m = s->most;
+    double l[MOST][MOST], left[MOST], size[MOST], y[MOST];
+    int order[MOST], rank = 0;
+    for (int i = 0; i < n; i++) {
+        const double square = s->gram[i * m + i];
+        size[i] = square > 0 && isfinite(square) ? 1 / sqrt(square) : 0;
+        left[i] = size[i] > 0 ? 1 : 0;
+        order[i] = i;
+    }
+    for (; rank < n; rank++) {
+        int pivot = rank;
+        for (int i = rank + 1; i < n; i++)
+            if (left[order[i]] > left[order[pivot]])
+                pivot = i;
+        const int p = order[pivot];
+        if (!(left[p] > least))
+            break;
+        order[pivot] = order[rank];
+        order[rank] = p;
+        l[p][rank] = sqrt(left[p]);
+        for (int i = rank + 1; i < n; i++) {
+            const int q = order[i];
+            double sum = s->gram[q * m + p] * size[q] * size[p];
+            for (int k = 0; k < rank; k++)
+                sum -= l[q][k] * l[p][k];
+            l[q][rank] = sum / l[p][rank];
+            left[q] -= l[q][rank] * l[q][rank];
+        }
+        y[rank] = c[p] * size[p];
+        for (int k = 0; k < rank; k++)
+            y[rank] -= l[p][k] * y[k];
+        y[rank] /= l[p][rank];
+    }
+    for (int i = rank - 1; i >= 0; i--) {
+        for (int k = i + 1; k < rank; k++)
+            y[i] -= l[order[k]][i] * y[k];
+        y[i] /= l[order[i]][i];
+    }
+    for (int i = 0; i < n; i++)
+        c[order[i]] = i < rank ? y[i] * size[order[i]] : 0;
+}
+
+/* to = b - A x */
+static spmv_status residual(const struct recycle *s, spmv_plan *plan, const void *b, const void *x, void *to)
+{
+    spmv_status st = SPMV_OK;
+    spmv_c128 minus = {0}, one = {0}; /* scalars of the type, real or complex */
+    real_set(s->part, &minus, 0, -1);
+    real_set(s->part, &one, 0, 1);
+    TRY(copy(s, b, to));
+    TRY(spmv_apply(plan, &minus, x, &one, to));
+done:
+    return st;
+}
+
+/* x = x + D c. r: b - A x, which stays; t: a vector */
+static spmv_status start_mixed(struct recycle *s, const struct eigen_vectors *v, spmv_plan *plan, const void *b,
+                               void *x, void *r, void *t, struct recycle_told *told)
+{
+    spmv_status st = SPMV_OK;
+    double given = 0, start = 0;
+    void *u = NULL;
+    TRY(lend(s, &u));
+    TRY(multiply(s, v, s->image, r, r, s->c, &given));
+    fit(s, s->c);
+    TRY(copy(s, s->begin, u));
+    TRY(add_combination(s, v, s->basis, s->c, 1, t, u, NULL));
+    TRY(residual(s, plan, b, u, t));
+    TRY(multiply_first(s, v, s->image, 0, t, t, NULL, &start));
+    told->given = told->start = sqrt(given);
+    if (!(start < given))
+        goto done;
+    TRY(copy(s, u, x));
+    told->start = sqrt(start);
+    told->vectors = s->count;
+done:
+    context_take_back(s->ctx, u);
+    return st;
+}
+
+/* The way w with q = A w, in place of the oldest one where the space is full. */
+static spmv_status append_mixed(struct recycle *s, const struct eigen_vectors *v, void *w, void *q)
+{
+    spmv_status st = SPMV_OK;
+    const int m = s->most, at = s->count < m ? s->count : s->oldest;
+    double h[RECYCLE_MOST + 1], square = 0;
+    TRY(multiply(s, v, s->image, q, q, h, &square));
+    if (!(square > 0 && isfinite(square)))
+        goto done;
+    TRY(block_copy(v, alone(w), part_of(s, s->basis, at, 1)));
+    TRY(block_copy(v, alone(q), part_of(s, s->image, at, 1)));
+    for (int j = 0; j < s->count; j++)
+        s->gram[at * m + j] = s->gram[j * m + at] = h[j];
+    s->gram[at * m + at] = square;
+    if (s->count < m)
+        s->count++;
+    else
+        s->oldest = (at + 1) % m;
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- the start */
 
 static spmv_status project(struct recycle *s, const struct eigen_vectors *v, spmv_plan *plan, bool energy,
                            bool from_zero, const void *b, void *x, struct recycle_told *told)
 {
     spmv_status st = SPMV_OK;
     double given = 0, start = 0;
-    spmv_c128 minus = {0}, one = {0}; /* scalars of the type, real or complex */
     void *r = NULL, *t = NULL;
-    real_set(s->part, &minus, 0, -1);
-    real_set(s->part, &one, 0, 1);
     TRY(lend(s, &r));
     TRY(lend(s, &t));
-    if (s->stale && s->gain < WORTH) {
-        s->count = 0;
-        s->gain = INFINITY;
-    }
-    if (s->stale || s->energy != energy)
+    if (s->stale && !s->mixed)
+        TRY(mix(s, v));
+    s->stale = false;
+    if (!s->mixed && s->energy != energy)
         TRY(renew(s, v, plan, energy, r, t));
     if (s->count == 0)
         goto done;
-    TRY(copy(s, b, r));
-    if (!from_zero)
-        TRY(spmv_apply(plan, &minus, x, &one, r));
+    TRY(from_zero ? copy(s, b, r) : residual(s, plan, b, x, r));
+    if (s->mixed) {
+        TRY(start_mixed(s, v, plan, b, x, r, t, told));
+        goto done;
+    }
     TRY(multiply(s, v, energy ? s->basis : s->image, r, r, s->c, &given));
     TRY(add_combination(s, v, s->image, s->c, -1, t, r, &start));
     told->given = sqrt(given);
     told->start = told->given;
-    s->gain = start < given ? sqrt(given / start) : 1;
     if (!(start < given))
         goto done;
     TRY(add_combination(s, v, s->basis, s->c, 1, t, s->begin, NULL));
@@ -384,7 +516,7 @@ spmv_status recycle_start(struct recycle *s, spmv_plan *plan, bool energy, bool 
     }
     if (s->count == 0) {
         s->energy = energy;
-        s->stale = false;
+        s->stale = s->mixed = false;
     }
 done:
     eigen_vectors_close(&v);
@@ -525,7 +657,7 @@ spmv_status recycle_add(struct recycle *s, spmv_plan *plan, const void *x, bool 
     TRY(spmv_map_scalar(s->ctx, SPMV_MUL, s->part, &minus, w, t, s->n)); /* t = x - start */
     TRY(spmv_map_axpby(s->ctx, s->part, NULL, x, NULL, t, s->n));
     TRY(spmv_apply(plan, NULL, t, NULL, q));
-    TRY(append(s, &v, t, q, w));
+    TRY(s->mixed ? append_mixed(s, &v, t, q) : append(s, &v, t, q, w));
 done:
     eigen_vectors_close(&v);
     context_take_back(s->ctx, t);

@@ -19,7 +19,8 @@ const char *job_refuse_ranks(const struct options *o)
     if (strncmp(o->solver, "direct", strlen("direct")) == 0)
         return "--solver direct is not supported on several ranks: take gmres with --precond ilut or isai";
     if (options_ask_least_squares(o))
-        return "least squares are not supported on several ranks";
+        return "least squares are not supported on several ranks: take --ranks 1, or minres with the square system "
+               "(I, A; A', 0) (r; x) = (b; 0)";
     if (o->inner)
         return "--inner is not supported on several ranks: take --type f32 with a larger --rtol, or f64";
     if (o->fields != NULL || o->schur != NULL || strcmp(o->precond, "schur") == 0)

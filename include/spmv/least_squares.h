@@ -44,6 +44,7 @@ typedef enum spmv_column_scaling {
  *   iteration  iterations done
  *   residual   norm of the residual of the recurrence; with damp, of the damped system
  *   gradient   ||A'r|| of the recurrence; with scaled columns, of the scaled system
+ * Both are the largest of the right-hand sides that are solved together and have made the iteration.
  *
  * It returns 0 to continue. Any other value stops the solve with SPMV_CANCELLED; x is then the
  * iterate reached. It may call the library on the context of the solve (context.h, Callbacks). */
@@ -192,16 +193,20 @@ typedef struct spmv_least_squares_result {
  * Errors before any work, with x unchanged: SPMV_ERROR_ARGUMENT (NULL, b and x are the same array),
  * SPMV_ERROR_MEMORY.
  *
- * Several right-hand sides are solved one after the other; each has the bits of a solve alone. The
- * status returned is that of the first one that failed; the message names it. Callbacks begin with
- * iteration 0 for each.
+ * Several right-hand sides are solved together, up to 32 at a time, with one product for all: on omp if A has at
+ * least 8 entries a row (and column, whichever are more), on cuda 16; else, and with complex types and on ref, one
+ * after the other, which takes less time there. Each has its own tests, iterations, restarts and status. On ref and
+ * omp each has the bits of a solve alone; on cuda, where products of several vectors add in another order, those of
+ * its number and theirs. The status returned is that of the first one, by number, that failed; the message names
+ * it. Callbacks begin with iteration 0 for each, or for those that are solved together.
  *
  * Aliasing: b and x do not overlap. Determinism: the same bits every run and, on omp, for any number
  * of threads. On cuda the scalars stay on the device: steps are queued as CUDA graphs of 8, and
  * callbacks are called for 8 iterations at a time.
  *
  * Memory during a solve: 2 vectors of rows and 4 of cols (lsqr 3), and 1 to 3 of cols more with scaled columns,
- * or with damp and a start. It is allocated before the loop.
+ * or with damp and a start; of several right-hand sides that many for each that is solved together, and 1 of rows and
+ * 1 of cols more. It is allocated before the loop.
  *
  * Source: see spmv_least_squares_name; the tests: D. C.-L. Fong, M. A. Saunders, section 4; scaling
  * by the diagonal of A'A: A. van der Sluis, Numer. Math. 14, 1969. */

@@ -531,9 +531,10 @@ typedef struct spmv_solver_result {
  *   - Memory: 2 (m + 1) vectors from the first solve on, in the context's memory (spmv_solver_info.bytes). Where it is short,
  *     solves begin at the given x.
  *   - Several right-hand sides are solved one after the other, each for the next one.
- *   - After new values, A times the space is made again, with m products; the space is dropped instead if its last start
- *     did not reduce the residual by a factor of 4. A' (spmv_solver_solve_operation) has a space of its
- *     own, unless A is symmetric.
+ *   - After new values, the products of the ways with the A of their time stay, and the start is the combination whose
+ *     products are nearest to b - A x: good if A changes slowly. From the first new values on that is so for all solves,
+ *     with cg too, at three products with A and some 3 m passes. A' (spmv_solver_solve_operation) has a space of
+ *     its own, unless A is symmetric.
  *   - Coefficients are real, also for complex types.
  * Source: P. F. Fischer, Comput. Methods Appl. Mech. Eng. 163, 1998; T. F. Chan, W. L. Wan, SIAM J. Sci. Comput. 18,
  * 1997.

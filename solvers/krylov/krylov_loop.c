@@ -85,6 +85,31 @@ static spmv_status write_state(struct krylov_loop *g)
 
 /* ------------------------------------------------------------- the loop */
 
+/* Where copies of the state arrive. */
+static struct krylov_state *copies_of(struct krylov_loop *g)
+{
+    return g->states != NULL ? g->states : &g->host;
+}
+
+/* After a copy: host, of several states. */
+static void sum_up(struct krylov_loop *g)
+{
+    struct krylov_state *const all = &g->host;
+    if (g->states == NULL)
+        return;
+    all->ending = 1;
+    all->iterations = -1;
+    all->residual = 0;
+    for (int v = 0; v < g->columns; v++) {
+        const struct krylov_state *const one = &g->states[v];
+        all->ending = all->ending && one->ending;
+        all->enough = one->enough;
+        all->iterations = max_i64(all->iterations, one->iterations);
+        if (!one->ending && !(one->residual <= all->residual))
+            all->residual = one->residual;
+    }
+}
+
 /* Reports the iterations up to the last one made. *next: the first that was not reported; base
  * iterations came before the run. */
 static spmv_status tell(struct krylov_loop *g, int64_t base, int64_t *next)
@@ -112,7 +137,9 @@ static spmv_status run_each(struct krylov_loop *g, int64_t first, int64_t base, 
 {
     spmv_status st = SPMV_OK;
     for (int64_t k = first;; k++) {
-        TRY(spmv_download(g->s.ctx, g->v.state, &g->host, (int64_t)sizeof g->host));
+        TRY(spmv_download(g->s.ctx, g->v.state, copies_of(g),
+                          (g->states != NULL ? g->columns : 1) * (int64_t)sizeof g->host));
+        sum_up(g);
         TRY(tell(g, base, next));
         if (g->host.ending || g->s.told != SPMV_OK)
             break;
@@ -147,7 +174,8 @@ static spmv_status run_queued(struct krylov_loop *g, int64_t base, int64_t *next
         TRY(krylov_queue_steps(g->queue, k, queued, last));
         k += queued;
         if (batch >= AHEAD - 1) {
-            TRY(krylov_queue_await(g->queue, (last + 1) % AHEAD, &g->host));
+            TRY(krylov_queue_await(g->queue, (last + 1) % AHEAD, copies_of(g)));
+            sum_up(g);
             TRY(tell(g, base, next));
             if (g->host.ending || g->s.told != SPMV_OK)
                 break;
@@ -157,7 +185,8 @@ static spmv_status run_queued(struct krylov_loop *g, int64_t base, int64_t *next
         }
         before_steps = queued;
     }
-    TRY(krylov_queue_await(g->queue, last, &g->host));
+    TRY(krylov_queue_await(g->queue, last, copies_of(g)));
+    sum_up(g);
     TRY(tell(g, base, next));
 done:
     return st;

@@ -18,7 +18,11 @@ struct krylov_queue;
 struct krylov_loop {
     struct krylov s; /* must be first: a pointer to one is a pointer to the other */
     struct krylov_vectors v;
-    struct krylov_state host;   /* the last copy of the state */
+    struct krylov_state host; /* the last copy of the state */
+    /* Least squares for several columns: the last copies of their states, which lie side by side from v.state on; host
+     * then has the iterations of the longest, the largest residual, and whether all have ended. NULL: one column. */
+    struct krylov_state *states;
+    int columns;                /* of states */
     struct krylov_queue *queue; /* cuda; NULL with persistent */
     struct krylov_persistent *persistent;
     /* Queues a kernel of many steps, fewer than the ring has; begins: the first one after the solver's begin. NULL: none */
@@ -73,7 +77,7 @@ void krylov_queue_close(struct krylov_queue *queue) CUDA_ONLY();
 spmv_status krylov_queue_steps(struct krylov_queue *queue, int64_t first, int steps, int which)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
-/* Waits for that copy. */
+/* Waits for that copy, of g->columns states with g->states. */
 spmv_status krylov_queue_await(struct krylov_queue *queue, int which, struct krylov_state *state)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 

@@ -4,6 +4,8 @@
  * all begin with the same one. Capture and copies of the state: cg_blocks.cuh.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
 #include "solvers/cg/cg_blocks.cuh"
 
 extern "C" {
@@ -26,7 +28,7 @@ extern "C" spmv_status krylov_queue_open(struct krylov_loop *g, struct krylov_qu
     q->g = g;
     q->blocks.ctx = g->s.ctx;
     q->blocks.states = g->v.state;
-    q->blocks.bytes = (int64_t)sizeof(krylov_state);
+    q->blocks.bytes = (g->states != nullptr ? g->columns : 1) * (int64_t)sizeof(krylov_state);
     q->blocks.graphs = true;
     return cg_blocks::open_copies(&q->blocks);
 }
@@ -52,6 +54,6 @@ extern "C" spmv_status krylov_queue_await(struct krylov_queue *q, int which, str
 {
     const spmv_status st = cg_blocks::await(q->blocks, which);
     if (st == SPMV_OK)
-        *state = *(const krylov_state *)cg_blocks::copy_of(q->blocks, which);
+        memcpy(state, cg_blocks::copy_of(q->blocks, which), (size_t)q->blocks.bytes);
     return st;
 }

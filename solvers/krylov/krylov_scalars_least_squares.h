@@ -33,6 +33,7 @@ struct krylov_least_squares {
     /* written before a run */
     double damp, atol, btol, conlim; /* conlim INFINITY: no limit */
     double norm_b;
+    int *columns; /* several columns: how many still run, and 1 once none does; NULL: one column */
 
     int reason; /* a spmv_least_squares_stop: of those that end a recurrence */
     double residual, gradient, norm_x, norm_a, condition; /* of the last iteration */
@@ -354,6 +355,10 @@ HOST_DEVICE_FN void least_squares_finish_scalars(enum krylov_finish which, struc
     default:
         break;
     }
+    /* once for each column: no pass follows the end, and those of other columns come before or after */
+    int *const columns = s->least_squares->columns;
+    if (s->ending && columns != NULL && --columns[0] == 0)
+        columns[1] = 1;
 }
 
 #endif

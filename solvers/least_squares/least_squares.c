@@ -59,12 +59,31 @@ static spmv_status check(spmv_context *ctx, const spmv_csr *a, const spmv_least_
     return SPMV_OK;
 }
 
+/* Right-hand sides that are solved together: where rows are long, so that products take most of the time. With few
+ * entries a row a product of several vectors reads as much (product/by_columns.c), and vectors of one system stay in
+ * a cache. Long solves are cut into batches of about the same size, which bounds the memory. */
+static int choose_together(const spmv_least_squares *s)
+{
+    enum { MOST = 32, LEAST_ENTRIES = 8, LEAST_ENTRIES_CUDA = 16 };
+    const int64_t longer = max_i64(s->a.rows, s->a.cols), vectors = s->options.vectors;
+    const int64_t least = context_on_device(s->ctx) ? LEAST_ENTRIES_CUDA : LEAST_ENTRIES;
+    if (type_is_complex(s->type) || longer == 0 || s->a.nnz / longer < least || s->ctx->backend->id == SPMV_BACKEND_REF)
+        return 1;
+    return (int)ceil_divide(vectors, ceil_divide(vectors, MOST));
+}
+
 static spmv_status make_plan(const spmv_least_squares *s, spmv_operation operation, spmv_plan **plan)
 {
     spmv_plan_options o;
     spmv_plan_options_init(&o, sizeof o);
     o.type = s->options.type;
     o.operation = operation;
+    if (s->together > 1) {
+        o.vectors = s->together;
+        o.x_layout = o.y_layout = SPMV_LAYOUT_COLUMNS;
+        o.x_stride = least_squares_stride(operation == SPMV_OPERATION_N ? s->a.cols : s->a.rows);
+        o.y_stride = least_squares_stride(operation == SPMV_OPERATION_N ? s->a.rows : s->a.cols);
+    }
     if (context_on_device(s->ctx)) /* no digit depends on this */
         o.compression = SPMV_COMPRESSION_VALUES;
     return spmv_plan_create(s->ctx, &s->a, &o, plan);
@@ -105,11 +124,14 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_least
     s->type = o.type != SPMV_TYPE_DEFAULT ? o.type : a->val != NULL ? a->type : SPMV_F64;
     TRY(csr_to_context(ctx, a, true, &s->a, &s->copies));
     TRY(least_squares_scale(s, a));
+    const int together = choose_together(s);
+    s->together = s->doubts ? 1 : together;
     TRY(make_plans(s));
     if (s->doubts) {
         bool keeps = false;
         TRY(least_squares_settle_doubts(s, &keeps));
-        if (!keeps)
+        s->together = together;
+        if (!keeps || together > 1)
             TRY(make_plans(s));
     }
     s->seconds = monotonic_seconds() - begin;

@@ -31,7 +31,8 @@ struct spmv_least_squares {
     spmv_type given_type;
     char why_scaling[160];
     spmv_type type;
-    spmv_plan *plan, *transposed; /* for products with B and its conjugate transpose */
+    int together;                 /* right-hand sides that are solved together */
+    spmv_plan *plan, *transposed; /* for products with B and its conjugate transpose, of as many vectors by columns */
     struct object_use use;
     double seconds;
 };
@@ -64,7 +65,15 @@ spmv_status singular_values_of_plans(spmv_plan *plan, spmv_plan *transposed, dou
 /* Vectors of a run; those from V on have the elements of x. */
 enum { LS_U, LS_Q, LS_V, LS_W, LS_H, LS_HBAR, LS_VECTORS };
 
-/* One solve, for one right-hand side after the other. */
+/* Elements of a vector of this length, so that the next one is aligned like memory of its own. */
+static inline int64_t least_squares_stride(int64_t length)
+{
+    enum { LINE = 32 };
+    return ceil_divide(length, LINE) * LINE;
+}
+
+/* One right-hand side of a solve, from an array of as many as are solved together. Only the first one has the callback,
+ * the queue and the kernels of many steps. */
 struct least_squares_run {
     struct krylov_loop g; /* must be first; s.n, s.count and g.v: of x */
     spmv_least_squares *solver;
@@ -72,8 +81,10 @@ struct least_squares_run {
     struct krylov_least_squares *scalars; /* in the context's memory */
     struct krylov_least_squares host;     /* their last copy */
     void *vector[LS_VECTORS];
-    void *y;         /* the iterate of the run: x - s or x, in the scaled system */
-    double gradient; /* of the iteration that is reported */
+    void *y;          /* the iterate of the run: x - s or x, in the scaled system */
+    int columns;      /* the length of the array */
+    const int *ended; /* in the context's memory: not 0 once no column runs; NULL: unknown */
+    double gradient;  /* of the iteration that is reported */
     struct least_squares_persistent *persistent;
 };
 

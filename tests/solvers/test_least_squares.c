@@ -687,6 +687,79 @@ static void several(void **state)
     }
 }
 
+/* Many entries a row: right-hand sides are solved together, in two batches. Each has its own iterations and status, and on
+ * a host the bits of a solve alone. Among them are b = 0, a consistent system, and a b that is scaled. */
+static void together(void **state)
+{
+    enum { M = 40, N = SLOW ? 17 : 24, K = SLOW ? 4 : 34, FORMS = 4 };
+    spmv_context *ctx = *state;
+    const bool host = support_backend != SPMV_BACKEND_CUDA;
+    for (int k = 0; k < NAMES * 3; k++) {
+        const spmv_type type = k / NAMES == 2 ? SPMV_F32 : SPMV_F64;
+        struct table t = table_new(M, N, type);
+        double *const b = support_zeros(M * K, 8), *const x = support_zeros(N * K, 8), one_b[M], one_x[N];
+        spmv_least_squares_result r[K], one;
+        spmv_least_squares *solver = NULL;
+        uint64_t seed = 77;
+        spmv_least_squares_options o = options_of(names[k % NAMES], type == SPMV_F32 ? 0 : 1e-10);
+        o.damp = k / NAMES == 1 ? 0.3 : 0;
+        o.zero_start = k / NAMES == 2;
+        o.vectors = K;
+        fill_random(&t, 41, 1);
+        for (int v = 0; v < K; v++)
+            for (int i = 0; i < M; i++) {
+                double sum = 0;
+                for (int j = 0; j < N; j++)
+                    sum += *at(&t, i, j);
+                b[i * K + v] = v % FORMS == 1   ? 0
+                               : v % FORMS == 2 ? sum
+                               : v % FORMS == 3 ? support_uniform(&seed) * (type == SPMV_F32 ? 1e-18 : 1e-120)
+                                                : support_uniform(&seed);
+            }
+        for (int i = 0; i < N * K; i++)
+            x[i] = i % K % FORMS == 0 ? support_uniform(&seed) : 0;
+        const spmv_csr a = view_of(&t);
+        assert_ok(ctx, spmv_least_squares_create(ctx, &a, &o, &solver));
+        void *const there_b = support_upload_as(ctx, type, b, M * K, 0);
+        void *const there_x = support_upload_as(ctx, type, x, N * K, 0);
+        double *const together_x = support_zeros(N * K, 8);
+        assert_ok(ctx, spmv_least_squares_solve(solver, there_b, there_x, r, sizeof *r));
+        support_fetch_as(ctx, type, there_x, N * K, together_x);
+        o.vectors = 1;
+        for (int v = 0; v < K; v++) {
+            for (int i = 0; i < M; i++)
+                one_b[i] = b[i * K + v];
+            for (int j = 0; j < N; j++)
+                one_x[j] = x[j * K + v];
+            assert_ok(ctx, solve(ctx, &t, &o, one_b, one_x, &one));
+            double largest = 0;
+            for (int j = 0; j < N; j++)
+                largest = fmax(largest, fabs(one_x[j]));
+            for (int j = 0; j < N; j++) {
+                const double got = together_x[j * K + v];
+                assert_true(host ? got == one_x[j]
+                                 : fabs(got - one_x[j]) <= (type == SPMV_F32 ? 1e-3 : 1e-8) * largest);
+            }
+            assert_true(!host || (r[v].iterations == one.iterations && r[v].restarts == one.restarts &&
+                                  r[v].true_residual == one.true_residual && r[v].condition == one.condition));
+            assert_true(r[v].stop == one.stop || !host);
+            assert_string_equal(r[v].solver, names[k % NAMES]);
+        }
+        if (type == SPMV_F64) { /* one fails, others do not */
+            b[2 * K + 2] = NAN;
+            assert_ok(ctx, spmv_upload(ctx, b, there_b, M * K * 8));
+            assert_fails(ctx, spmv_least_squares_solve(solver, there_b, there_x, r, sizeof *r), SPMV_ERROR_NOT_FINITE,
+                         "right-hand side 3 of");
+            for (int v = 0; v < K; v++)
+                assert_int_equal(r[v].status, v == 2 ? SPMV_ERROR_NOT_FINITE : SPMV_OK);
+        }
+        support_free_in(ctx, there_b, there_x);
+        spmv_least_squares_destroy(solver);
+        support_free(b, x, together_x);
+        table_free(&t);
+    }
+}
+
 struct watch {
     int64_t calls, stop_at;
     double residual, gradient;
@@ -730,6 +803,43 @@ static void callbacks(void **state)
         assert_fails(ctx, solve(ctx, &t, &o, b, x, &r), SPMV_CANCELLED, "cancelled by its callback at iteration 3");
         assert_true(r.status == SPMV_CANCELLED && r.iterations >= 3 && w.calls == 4);
     }
+    table_free(&t);
+}
+
+/* The callback of right-hand sides that are solved together: the largest norms, each iteration once; a cancellation
+ * ends those that run, and those that are done stay so. */
+static void callbacks_together(void **state)
+{
+    if (support_backend == SPMV_BACKEND_REF) /* solves one after the other */
+        return;
+    enum { M = 40, N = 24, K = 3 };
+    spmv_context *ctx = *state;
+    struct table t = table_new(M, N, SPMV_F64);
+    double b[M * K] = {0}, x[N * K] = {0};
+    spmv_least_squares_result r[K];
+    uint64_t seed = 31;
+    fill_random(&t, 29, 1);
+    for (int i = 0; i < M; i++)
+        b[i * K] = support_uniform(&seed), b[i * K + 2] = 100 * support_uniform(&seed);
+    const spmv_csr a = view_of(&t);
+    void *const there_b = support_upload(ctx, b, sizeof b), *const there_x = support_upload(ctx, x, sizeof x);
+    for (int cancel = 0; cancel < 2; cancel++) {
+        struct watch w = {.stop_at = cancel ? 3 : -1, .falls = true};
+        spmv_least_squares_options o = options_of("lsmr", 1e-9);
+        spmv_least_squares *solver = NULL;
+        o.vectors = K;
+        o.on_iteration = watch;
+        o.user = &w;
+        assert_ok(ctx, spmv_least_squares_create(ctx, &a, &o, &solver));
+        const spmv_status st = spmv_least_squares_solve(solver, there_b, there_x, r, sizeof *r);
+        assert_int_equal(st, cancel ? SPMV_CANCELLED : SPMV_OK);
+        assert_int_equal(r[1].status, SPMV_OK);
+        assert_int_equal(r[2].status, st);
+        assert_true(w.falls);
+        assert_int_equal(w.calls, cancel ? 4 : (r[0].iterations > r[2].iterations ? r[0] : r[2]).iterations + 1);
+        spmv_least_squares_destroy(solver);
+    }
+    support_free_in(ctx, there_b, there_x);
     table_free(&t);
 }
 
@@ -927,5 +1037,6 @@ static void errors(void **state)
 SUPPORT_MAIN(with_context(parabola), with_context(path), with_context(ring), with_context(augmented),
              with_context(rank_loss), with_context(scaled), with_context(borrowed), with_context(doubtful_rank),
              with_context(condition), with_context(small), with_context(out_of_range), with_context(edges_of_range),
-             with_context(repeated_entries), with_context(types), with_context(several), with_context(callbacks),
-             with_context(same_bits), cmocka_unit_test(many_steps), with_context(roundoff), with_context(errors))
+             with_context(repeated_entries), with_context(types), with_context(several), with_context(together),
+             with_context(callbacks), with_context(callbacks_together), with_context(same_bits),
+             cmocka_unit_test(many_steps), with_context(roundoff), with_context(errors))

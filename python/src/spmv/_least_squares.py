@@ -78,7 +78,8 @@ def least_squares(
     A : matrix
         As for ``Plan``, with any numbers of rows and columns.
     b : array
-        As many numbers as A has rows, or a matrix with a right-hand side in each column.
+        As many numbers as A has rows, or a matrix with a right-hand side in each column. Columns are
+        solved together where A has many entries a row; each has its own status in ``columns``.
     x0 : array, optional
         The start; default 0.
     solver : str, optional
