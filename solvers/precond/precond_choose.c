@@ -45,9 +45,9 @@ static const double NEARLY = 0.05;
  * the heaviest row tells. */
 static const double TYPICAL = 2;
 
-/* On a GPU, times so many for Laplacians in a plane and in space: the costs of multigrid are those of meshes,
- * and 66 grids take less (docs/notebook/multigrid-gpu.md#where-auto-changes). */
-static const double PLANE_STEPS = 1.35, SPACE_STEPS = 2;
+/* On a GPU, times so many for Laplacians in space: the costs of multigrid are those of meshes, and grids take less
+ * (docs/notebook/multigrid-gpu.md#where-auto-changes). */
+static const double SPACE_STEPS = 1.5;
 
 /* On a CPU, a hierarchy takes as long as so many iterations; the first number is for vectors that fit
  * in a cache. */
@@ -471,7 +471,7 @@ static bool many_steps_on_gpu(const struct system_facts *f)
         precond_cost(true, PRECOND_FOR_CG, "amg", f->a->rows, f->a->nnz, grid ? PRECOND_LIGHT : 0);
     const struct precond_cost jacobi =
         precond_cost(true, PRECOND_FOR_CG, "jacobi", f->a->rows, f->a->nnz, grid ? PRECOND_LIGHT : 0);
-    const double times = !f->dominant ? 1 : f->dimension < 3 ? PLANE_STEPS : SPACE_STEPS;
+    const double times = f->dominant && f->dimension == 3 ? SPACE_STEPS : 1;
     return times * f->steps * jacobi.step > precond_cost_of_all(&amg);
 }
 
