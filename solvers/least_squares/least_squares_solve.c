@@ -116,7 +116,7 @@ struct problem {
     struct least_squares_run *r;
     spmv_least_squares_result *result;
     const void *given_b;                     /* the caller's */
-    void *place;                             /* of y, with several columns together; NULL: anywhere */
+    void *place;                             /* of y, with several right-hand sides; NULL: anywhere */
     int number;                              /* of the right-hand side */
     bool open;                               /* takes part in what is done for the columns together */
     bool again, back;                        /* after a run: another one follows; y returns to the one before the run */
@@ -144,6 +144,7 @@ struct batch {
     /* with several right-hand sides: places of the numbers of one of them; b of all columns, x of one; y of all */
     int64_t *row_places, *column_places;
     void *b, *x, *y;
+    void *step; /* with damp and a start. It stays, as y does: graphs of steps write there */
     /* of all right-hand sides: the first one that failed, -1: none, its status and message */
     int first;
     spmv_status status;
@@ -246,8 +247,8 @@ static void close(spmv_context *ctx, const struct batch *batch)
         krylov_queue_close(r->g.queue);
         least_squares_persistent_close(r);
     }
-    void *const lent[] = {r->g.s.cells,         r->g.small, r->g.vectors, batch->row_places,
-                          batch->column_places, batch->b,   batch->x,     batch->y};
+    void *const lent[] = {r->g.s.cells, r->g.small, r->g.vectors, batch->row_places, batch->column_places,
+                          batch->b,     batch->x,   batch->y,     batch->step};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
         context_take_back(ctx, lent[i]);
     host_free(r->g.s.values);
@@ -341,8 +342,6 @@ static spmv_status take_x(struct problem *p, void *x)
     TRY(lend(p, count, &p->start));
     TRY(scale_columns(p, p->factor, true, x, p->y));
     TRY(copy(r, p->y, p->start, count));
-    if (s->damp > 0)
-        TRY(lend(p, count, &p->step));
 done:
     return st;
 }
@@ -815,7 +814,7 @@ done:
 
 static void release(const struct problem *p)
 {
-    void *const lent[] = {p->scaled_b, p->own_y, p->start, p->step, p->best};
+    void *const lent[] = {p->scaled_b, p->own_y, p->start, p->best};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
         context_take_back(p->r->g.s.ctx, lent[i]);
 }
@@ -852,10 +851,8 @@ static spmv_status open_columns(struct batch *batch)
     TRY(make_index(r, r->solver->a.cols, &batch->column_places));
     TRY(context_lend(ctx, max_i64(1, batch->columns * batch->of_b) * size, &batch->b));
     TRY(context_lend(ctx, max_i64(1, batch->of_x) * size, &batch->x));
-    if (batch->columns > 1) {
-        TRY(context_lend(ctx, batch->columns * batch->of_x * size, &batch->y));
-        TRY(clear(r, batch->y, batch->columns * batch->of_x)); /* columns that are not used */
-    }
+    TRY(context_lend(ctx, max_i64(1, batch->columns * batch->of_x) * size, &batch->y));
+    TRY(clear(r, batch->y, batch->columns * batch->of_x * type_parts(r->solver->type))); /* columns that are not used */
 done:
     return st;
 }
@@ -897,6 +894,7 @@ static spmv_status begin_column(struct batch *batch, struct problem *p, int v, c
         return SPMV_OK;
     }
     p->place = batch->y != NULL ? (char *)batch->y + (size_t)(v * batch->of_x) * size : NULL;
+    p->step = batch->step != NULL ? (char *)batch->step + (size_t)(v * batch->of_x) * size : NULL;
     TRY(take_b(p, own_b));
     TRY(take_x(p, own_x));
     p->open = true;
@@ -966,6 +964,9 @@ spmv_status least_squares_solve_all(spmv_least_squares *s, const void *b, void *
     spmv_status st = open(&batch, s);
     if (st == SPMV_OK && vectors > 1)
         st = open_columns(&batch);
+    if (st == SPMV_OK && s->damp > 0 && !s->options.zero_start)
+        st = context_lend(s->ctx, max_i64(1, batch.columns * batch.of_x) * (int64_t)spmv_type_size(s->type),
+                          &batch.step);
     for (int v = 0; v < vectors && st == SPMV_OK && batch.r->g.s.told == SPMV_OK; v += batch.columns)
         st = solve_batch(&batch, v, b, x, results);
     for (int v = 0; v < vectors; v++)
