@@ -972,7 +972,7 @@ static void restarted(void **state)
 {
     (void)state;
     spmv_csr a;
-    spmv_matrix *const m = make_matrix(places.checker, "convdiff2d:40,1", &a);
+    spmv_matrix *const m = make_matrix(places.checker, "convdiff2d:24,1", &a);
     const struct operand operand = {.matrix = &a, .seed = 1};
     static const int restarts[] = {0, 50, 200, 5};
     int64_t iterations[4];
@@ -993,7 +993,7 @@ static void restarted(void **state)
     assert_true(iterations[2] > 50 && iterations[1] > iterations[2]);
     assert_true(bytes[0] == bytes[1] && bytes[2] > bytes[1]);
     /* whole cycles of 5 steps read 3 vectors of the basis on average, 3 times each */
-    const double vector = 1600 * sizeof(double), matrix = (double)a.nnz * 12 + 4 * 1601, mean = (7 + 3 * 3) * vector;
+    const double vector = 576 * sizeof(double), matrix = (double)a.nnz * 12 + 4 * 577, mean = (7 + 3 * 3) * vector;
     assert_true(iterations[3] % 5 == 0 ? bytes[3] == matrix + mean
                                        : bytes[3] < matrix + mean && bytes[3] > matrix + mean - 3 * vector);
     spmv_matrix_destroy(m);

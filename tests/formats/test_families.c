@@ -429,7 +429,7 @@ static void fem_blocks(void **state)
 
 /* Each has enough rows or entries for a team (host_team); random and deterministic ones. */
 static const char *const specs[] = {
-    "stencil27:66",
+    "stencil27:24",
     "diffusion2d:240,10000,0.1",
     "diffusion3d:35,25",
     "convdiff2d:240,3.5",

@@ -383,7 +383,7 @@ class Bench(test_program.Case):
             ([long_name, "poisson2d:100", "--peers", "all", "--method", "all", "--summary"], {}),
             ([long_name, "--peers", "loops", "--summary"], {"SPMV_PEER_PATH": os.path.join(fakes, "clock")}),
             ([long_name, "--peers", "loops", "--summary"], {"SPMV_PEER_PATH": self.folder}),
-            (["poisson2d:30", "--op", "cg", "--rung", "all", "--precond", "all", "--summary"], {}),
+            (["poisson2d:10", "--op", "cg", "--rung", "all", "--precond", "all", "--summary"], {}),
             (["poisson2d:30", "--op", "cg", "--summary"], {"SPMV_PEER_PATH": os.path.join(fakes, "solvers")}),
             (["--op", "scan", "--size", "3000", "--rung", "all"], {}),
             (["--op", "load", long_name, os.path.join(SOURCE, "data", "symmetric4.mtx")], {}),
