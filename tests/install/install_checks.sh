@@ -15,7 +15,8 @@
 #
 # The environment (see tests/install/CMakeLists.txt) has BUILD, SOURCE, WORK (a folder for this
 # test), LIBDIR, INCLUDEDIR, DATADIR, DOCDIR (relative), CC, CXX, NM, READELF, CMAKE, C_FLAGS (the
-# sanitizer of the libraries), and CUDA_INCLUDE, CUDA_LIBDIR and NVCC (empty without CUDA).
+# sanitizer of the libraries), and CUDA_INCLUDE, CUDA_LIBDIR, NVCC (empty without CUDA) and NVCC_QUICK
+# (its option that hardly optimises, or empty).
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -205,7 +206,7 @@ check_device() {
     mkdir -p "$outside"
     cp -r "$SOURCE/examples/device" "$outside/source"
     "$CMAKE" -S "$outside/source" -B "$outside/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$CXX" \
-        -DCMAKE_CUDA_COMPILER="$NVCC" -DCMAKE_CUDA_FLAGS="-Werror all-warnings -Xcompiler -Wall,-Wextra" \
+        -DCMAKE_CUDA_COMPILER="$NVCC" -DCMAKE_CUDA_FLAGS="$NVCC_QUICK -Werror all-warnings -Xcompiler -Wall,-Wextra" \
         >"$outside/log" 2>&1 || fail "examples/device: $(cat "$outside/log")"
     "$CMAKE" --build "$outside/build" >>"$outside/log" 2>&1 || fail "examples/device: $(cat "$outside/log")"
     "$outside/build/own_functors" >"$outside/out" || status=$?
