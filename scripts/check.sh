@@ -16,7 +16,7 @@
 #   ranks     spmv on up to 4 ranks, two hosts (network namespaces), a killed rank; skips what this
 #             machine cannot start
 #   symbols   both libraries export only spmv_*
-#   python    the wheel of the Python package, its tests in a fresh environment (needs Python 3.11
+#   python    the wheels of the Python package, their tests in fresh environments (needs Python 3.11
 #             and a package index), the sdist
 #   fuzz      every fuzz target: its corpus once, then FUZZ_SECONDS (60) seconds of fuzzing
 #   mutate    planted bugs, each of which a named test must catch (mutate.py)
@@ -157,7 +157,7 @@ stage_python() {
         echo "no Python 3.11 with venv: nothing built"
         return 0
     fi
-    bash scripts/python.sh
+    CUDAARCHS=${CUDAARCHS:-$(build_architecture)} bash scripts/python.sh
 }
 
 stage_fuzz() {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes the files of a release in build/packages: the source tarball, the Debian packages and the
-# wheel of the Python package. Tries them in a bare Debian 12.
+# wheels of the Python package. Tries them in a bare Debian 12.
 #
 # usage: release.sh [--architectures LIST] [STEP...]    these steps; default: all, in this order
 #
@@ -8,14 +8,15 @@
 #              docker builds them where a daemon runs
 #   tarball    spmv-VERSION.tar.xz, the files of HEAD; refused if the tree has other changes
 #   debs       the Debian packages, from the tarball; lintian must find no error and no warning
-#   wheel      the wheel, from the tarball, and its tests (python.sh)
-#   try        installs each of the three in a bare Debian 12 and runs it (release_try.sh); needs root,
-#              for debootstrap and chroot
+#   wheel      the wheels, from the tarball, and their tests (python.sh)
+#   try        installs each kind of these files that is there in a bare Debian 12 and runs it
+#              (release_try.sh); needs root, for debootstrap and chroot
 #
 #   --architectures LIST  CMake's CMAKE_CUDA_ARCHITECTURES, separated by ";" or ",": 90-real is H100
-#                         and H200 only. Default: the architectures of the project
+#                         and H200 only. Default: the architectures of the project, and of python.sh
 #
-# Packages and wheel contain the CUDA backend if nvcc is found; SPMV_CUDA=OFF leaves it out. JOBS=N:
+# The packages contain the CUDA backend if nvcc is found, and a wheel with it is made;
+# SPMV_CUDA=OFF leaves it out. JOBS=N:
 # number of parallel compilers. hadolint and the packages for the tests of the wheel come from the
 # index that pip is configured for.
 #
@@ -132,7 +133,7 @@ step_try() {
     command -v debootstrap >/dev/null || fail "try needs debootstrap"
     make_bare
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ${JOBS:+JOBS=$JOBS} \
-        chroot "$bare" /bin/bash /home/release_try.sh </dev/null
+        chroot "$bare" /bin/bash /home/release_try.sh "$version" </dev/null
 }
 
 if [ "${1-}" = --architectures ]; then

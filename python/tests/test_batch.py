@@ -5,9 +5,10 @@ import copy
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import scipy.sparse.linalg as sla
 import spmv
+
+sp = pytest.importorskip("scipy.sparse")
+sla = pytest.importorskip("scipy.sparse.linalg")
 
 COUNT = 6
 

@@ -72,6 +72,7 @@ def test_bits_of_no_ranks_on_ref():
 
 @pytest.mark.parametrize("solver", ["minres", "gmres", "bicgstab"])
 def test_other_solvers_and_the_transpose(solver):
+    pytest.importorskip("scipy.sparse")
     A = spd(8) if solver == "minres" else spmv.generate("convdiff2d:20,5")
     b = vector(A.shape[0])
     seen = []
@@ -89,6 +90,7 @@ def test_other_solvers_and_the_transpose(solver):
 
 
 def test_complex_systems():
+    pytest.importorskip("scipy.sparse")
     A = spmv.generate("convdiff2d:15,3").astype("complex128")
     A.data += 0.1j * np.arange(A.nnz) / A.nnz
     b = vector(225, "complex128")
@@ -121,6 +123,7 @@ def test_a_start_several_columns_and_reuse():
 
 @pytest.mark.parametrize("by", ["solver", "matrix"])
 def test_new_values_have_the_bits_of_a_new_solver(by):
+    pytest.importorskip("scipy.sparse")
     A = spmv.generate("poisson2d:25")
     b = vector(625)
     new = A.data + np.where(A.indices == np.repeat(np.arange(625), np.diff(A.indptr)), 0.5, 0.0)

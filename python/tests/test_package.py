@@ -11,7 +11,7 @@ import re
 
 import pytest
 import spmv
-from spmv import _core
+from spmv import _core, _library
 
 
 def test_version():
@@ -37,6 +37,27 @@ def test_everything_is_documented(name):
         signature = inspect.signature(thing)
         assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values()), name
         assert signature.return_annotation is not inspect.Signature.empty, name
+
+
+@pytest.mark.parametrize(
+    "names, packages",
+    [
+        (["spmv-0.9.0.dist-info", "spmv", "spmv_tools-1.0.dist-info", "numpy-2.0.dist-info"], ["spmv"]),
+        (["spmv-0.9.0.dist-info", "spmv_cu13-0.9.0.dist-info"], ["spmv", "spmv-cu13"]),
+        (["spmv_cu12-0.9.0.dist-info", "spmv_cu13-0.9.0.dist-info"], ["spmv-cu12", "spmv-cu13"]),
+        ([], []),
+    ],
+)
+def test_two_packages_with_the_same_files(tmp_path, names, packages):
+    for name in names:
+        (tmp_path / name).mkdir()
+    assert _library.installed(str(tmp_path)) == packages
+    if len(packages) > 1:
+        with pytest.warns(UserWarning, match=f"pip uninstall {' '.join(packages)}, then"):
+            _library.warn_of_two(str(tmp_path))
+    else:
+        _library.warn_of_two(str(tmp_path))
+        assert _library.installed(str(tmp_path / "nothing")) == []
 
 
 def test_typed():

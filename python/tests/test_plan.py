@@ -319,8 +319,9 @@ def test_wrong_arguments():
     with pytest.raises(TypeError, match="longdouble|float128"):
         spmv.Plan(A.astype(np.longdouble))
     if not spmv.cuda_built():
-        with pytest.raises(RuntimeError, match="cuda"):
+        with pytest.raises(RuntimeError, match="cuda") as raised:
             spmv.Plan(A, device="cuda")
+        assert "spmv-cu13" in raised.value.__notes__[0]
 
 
 def test_arrays_that_are_no_matrix():

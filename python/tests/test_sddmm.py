@@ -5,8 +5,9 @@ import copy
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import spmv
+
+sp = pytest.importorskip("scipy.sparse")
 
 
 def problem(dtype, k=19):

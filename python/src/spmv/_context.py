@@ -41,7 +41,12 @@ class Context:
         if kind not in ("cpu", "cuda", "ref", "gpu") or (number and not (number.isdigit() and kind in ("cuda", "gpu"))):
             raise ValueError(f'unknown device "{device}": "cpu", "cuda", "cuda:NUMBER" or "ref"')
         backend = {"cpu": "omp", "gpu": "cuda"}.get(kind, kind)
-        self._handle = _core.context(backend, int(number) if number else -1, int(threads))
+        try:
+            self._handle = _core.context(backend, int(number) if number else -1, int(threads))
+        except RuntimeError as error:
+            if backend == "cuda" and not cuda_built():
+                error.add_note("With CUDA: the package spmv-cu13 in place of spmv, or spmv compiled where a GPU and nvcc are.")
+            raise
         self._stream_owner: Any = None
         backend, self.description, self.threads = _core.context_info(self._handle)
         self.is_cuda = backend == "cuda"

@@ -13,6 +13,7 @@ setting.
 """
 
 import os
+import warnings
 
 SPIN_ROUNDS = "3000"  # of 20 to 50 ns each
 
@@ -24,3 +25,27 @@ try:
 finally:
     if not _chosen:
         del os.environ["GOMP_SPINCOUNT"]
+
+
+def installed(folder: str) -> list[str]:
+    """The names of the packages in a folder of packages that have the files of spmv: spmv, spmv-cu13, ..."""
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith("spmv") and name.endswith(".dist-info")]
+    except OSError:  # not a folder: imported from an archive
+        return []
+    packages = {name.partition("-")[0] for name in names}
+    return sorted(name.replace("_", "-") for name in packages if name == "spmv" or name.startswith("spmv_cu"))
+
+
+def warn_of_two(folder: str) -> None:
+    """pip does not notice that a package overwrites the files of another one."""
+    packages = installed(folder)
+    if len(packages) > 1:
+        warnings.warn(
+            f"{' and '.join(packages)} are installed in {folder}, and each overwrites the files of the other: "
+            f"pip uninstall {' '.join(packages)}, then install one of them",
+            stacklevel=2,
+        )
+
+
+warn_of_two(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
