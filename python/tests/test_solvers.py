@@ -404,7 +404,7 @@ def test_matrix_of_right_hand_sides(system):
     assert stopped.status == "SPMV_CANCELLED" and not stopped.converged and seen == [0, 1, 2]
     assert len(stopped.columns) == 2 and not stopped.x[:, 1].any()
     # a matrix that is not positive definite, though its diagonal is
-    indefinite = sp.csr_array(sp.block_diag([np.array([[1.0, 3.0], [3.0, 1.0]])] * 20))
+    indefinite = sp.csr_array(sp.block_diag([sp.coo_array([[1.0, 3.0], [3.0, 1.0]])] * 20))
     assert spmv.solve(indefinite, np.eye(40)[:, :3]).converged
     jax = pytest.importorskip("jax")
     result = spmv.solve(A.astype(np.float32), jax.numpy.asarray(B, dtype="float32"), rtol=1e-5)
