@@ -47,8 +47,8 @@ release | debhelper, dh-python | debhelper dh-python | debhelper dh-python | com
 release | lintian            | lintian         | lintian         | command -v lintian
 release | debootstrap        | debootstrap     | debootstrap     | [ -x /usr/sbin/debootstrap ]
 release | Python headers, NumPy | python3-dev python3-numpy | python3-dev python3-numpy | [ -x /usr/bin/python3-config ] && /usr/bin/python3 -c 'import numpy'
-aarch64 | cross compilers    | gcc-aarch64-linux-gnu g++-aarch64-linux-gnu | gcc-aarch64-linux-gnu g++-aarch64-linux-gnu | command -v aarch64-linux-gnu-g++
-aarch64 | emulator           | qemu-user       | qemu-user       | command -v qemu-aarch64
+cross   | cross compilers    | gcc-aarch64-linux-gnu g++-aarch64-linux-gnu | gcc-aarch64-linux-gnu g++-aarch64-linux-gnu | command -v aarch64-linux-gnu-g++
+cross   | emulator           | qemu-user       | qemu-user       | command -v qemu-aarch64
 release | cairo              | libcairo2-dev   | libcairo2-dev   | pkg-config --exists 'cairo >= 1.16' cairo-png cairo-svg
 TABLE
 }

@@ -18,7 +18,7 @@ set -euo pipefail
 folder=$(mkdir -p "${1:-$root/build/aarch64}" && cd "${1:-$root/build/aarch64}" && pwd)
 sysroot=$folder/root
 
-packages_install build tests aarch64
+packages_install build tests cross
 
 unpack_libraries() {
     local apt=$folder/apt package

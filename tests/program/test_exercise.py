@@ -245,12 +245,15 @@ class Exercise(test_program.Case):
         job = subprocess.Popen([test_program.PROGRAM, "exercise", "scan", "scan.c"], cwd=self.folder, env=dict(os.environ, **self.env),
                                stderr=subprocess.PIPE, text=True)  # fmt: skip
         children = f"/proc/{job.pid}/task/{job.pid}/children"
-        for _ in range(500):  # until the tests run: then the only child is the program's own
+        while job.poll() is None:  # until the tests run: then the only child is the program's own
             time.sleep(0.01)
             with open(children, encoding="ascii") as file:
                 child = file.read().split()
-            if child and os.path.samefile(f"/proc/{child[0]}/exe", f"/proc/{job.pid}/exe"):
-                break
+            try:
+                if child and os.path.samefile(f"/proc/{child[0]}/exe", f"/proc/{job.pid}/exe"):
+                    break
+            except FileNotFoundError:  # the compiler has ended
+                pass
         job.send_signal(signal.SIGTERM)
         self.assertIn("spmv: stopped by SIGTERM", job.communicate(timeout=20)[1])
         self.assertEqual(job.returncode, 10)
