@@ -22,7 +22,6 @@ build | libarchive, zlib (compressed files) | libarchive-dev zlib1g-dev | libarc
 tests | cmocka                | libcmocka-dev   | libcmocka-dev   | pkg-config --exists cmocka
 tests | cairo (optional: pictures) | libcairo2-dev | libcairo2-dev | pkg-config --exists 'cairo >= 1.16' cairo-png cairo-svg
 tests | binutils              | binutils        | binutils        | command -v readelf
-tests | mold (optional: links faster) | mold      | mold            | command -v mold || command -v ld.lld
 tests | Python 3            | python3         | python3         | command -v python3
 tests | Open MPI (optional: ranks) | libopenmpi-dev openmpi-bin | libopenmpi-dev openmpi-bin | command -v mpicc.openmpi && command -v mpirun.openmpi
 tests | MPICH (optional: ranks) | libmpich-dev mpich | libmpich-dev mpich | command -v mpicc.mpich && command -v mpirun.mpich

@@ -8,6 +8,7 @@
 #include "core/runtime.h"
 #include "formats/matrix_internal.h"
 #include "tests/support/support.h"
+#include "tests/support/support_module.h"
 #include "tests/support/support_slow.h"
 #ifdef HOST_CUDA
 #include <cuda_runtime_api.h>
@@ -1190,10 +1191,13 @@ static void singular(void **state)
     release(&a);
 }
 
-SUPPORT_MAIN(with_context(known_answers), with_context(sizes), with_context(recurrence), with_context(preconditioners),
-             with_context(exact_after_n_steps), with_context(space_ends_up_to_rounding), with_context(breakdowns),
-             with_context(preconditioners_of_cocg), with_context(cocg_ends), with_context(quasi_null_vectors),
-             with_context(cocg_needs), with_context(rotation), with_context(rank_1), with_context(singular_path),
-             with_context(infinite_entries), with_context(residuals_that_move), cmocka_unit_test(blocks_that_wait),
-             with_context(counts_as_scipy), with_context(minres_needs), with_context(choice), with_context(callbacks),
-             with_context(extremes), with_context(several), cmocka_unit_test(bits), with_context(singular))
+SUPPORT_MAIN_WITHOUT_MODULES(with_context(known_answers), with_context(sizes), with_context(recurrence),
+                             with_context(preconditioners), with_context(exact_after_n_steps),
+                             with_context(space_ends_up_to_rounding), with_context(breakdowns),
+                             with_context(preconditioners_of_cocg), with_context(cocg_ends),
+                             with_context(quasi_null_vectors), with_context(cocg_needs), with_context(rotation),
+                             with_context(rank_1), with_context(singular_path), with_context(infinite_entries),
+                             with_context(residuals_that_move), cmocka_unit_test(blocks_that_wait),
+                             with_context(counts_as_scipy), with_context(minres_needs), with_context(choice),
+                             with_context(callbacks), with_context(extremes), with_context(several),
+                             cmocka_unit_test(bits), with_context(singular))

@@ -210,7 +210,8 @@ static int64_t solve_all(spmv_context *ctx, const struct system *s, spmv_solver_
                 assert_string_equal(r->why_precond, "that of A, applied transposed");
         }
     }
-    assert_ptr_equal(solver->precond, made); /* one set-up */
+    if (o->solver != NULL || strcmp(r->solver, "direct") != 0) /* auto has not taken factors in its place */
+        assert_ptr_equal(solver->precond, made);               /* one set-up */
     spmv_solver_destroy(solver);
     free(h);
     support_free_in(ctx, b, x);
