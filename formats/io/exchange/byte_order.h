@@ -36,11 +36,12 @@ static inline uint64_t u64_at(const unsigned char *b, bool big)
     return (uint64_t)u32_at(b + (big ? 4 : 0), big) | (uint64_t)u32_at(b + (big ? 0 : 4), big) << 32;
 }
 
-/* Writes the lowest width bytes of value at b. */
+/* Writes the lowest width bytes, at most 8, of value at b. */
 static inline void put_bytes(unsigned char *b, uint64_t value, int width, bool big)
 {
-    for (int i = 0; i < width; i++)
-        b[big ? width - 1 - i : i] = (unsigned char)(value >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        if (i < width)
+            b[i] = (unsigned char)(value >> 8 * (big ? width - 1 - i : i));
 }
 
 /* The kind of the numbers of a file. BOOLEAN: bytes, not 0 for true. */
