@@ -177,7 +177,7 @@ static spmv_status show_private(struct explain_job *job, const int64_t *index, i
     spmv_status st = SPMV_OK;
     for (int64_t first = 0, b = 0; first < job->n && st == SPMV_OK; first += block, b++) {
         const int64_t end = job->n - first < block ? job->n : first + block;
-        char label[64];
+        char label[80];
         st = count(job, index, NULL, 0, first, end, bins, own);
         if (st == SPMV_OK)
             st = count(job, index, NULL, 0, 0, end, bins, counts);

@@ -459,6 +459,8 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct omp_tiles *tiles, int64_t
 #ifdef __x86_64__
     if (stream || s->keep)
         _mm_sfence(); /* completes the streaming stores before later writes */
+#else
+    (void)stream;
 #endif
 }
 
