@@ -25,7 +25,7 @@
 #   abi       the library's binary interface is compatible with that commit's (abi.py)
 #   registers no CUDA kernel uses more registers or spills more than in that commit (registers.py);
 #             passes without cuobjdump
-#   aarch64   builds for aarch64, runs the tests under emulation, compares bits (aarch64.sh; some 40 minutes)
+#   aarch64   builds for aarch64, runs the tests under emulation, compares bits (aarch64.sh)
 #   speed     nothing is slower than in that commit (speed.py; also on a GPU if there is one); for a
 #             quiet machine
 #

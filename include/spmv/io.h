@@ -86,8 +86,9 @@ typedef struct spmv_read_info {
     spmv_field field;       /* real, integer, pattern or complex */
     spmv_symmetry symmetry; /* general, symmetric, skew-symmetric or hermitian */
     char form[16];          /* of the file: "mtx", "gz", "xz", "zst", "bz2", "tar", "tar.gz", ...,
-                               "binary", "hb", "rb", "petsc", "npy", "npz", "mat", "mat7.3"; "cache": taken from the cache, with the other facts and the
-                               warnings of the first reading */
+                               "binary", "hb", "rb", "petsc", "npy", "npz", "mat", "mat7.3"; "cache":
+                               taken from the cache, with the other facts and the warnings of the
+                               first reading */
 } spmv_read_info;
 
 /* Reads a matrix file into CSR in host memory.

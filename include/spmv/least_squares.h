@@ -196,8 +196,8 @@ typedef struct spmv_least_squares_result {
  * Several right-hand sides are solved together, up to 32 at a time, with one product for all: on omp if A has at
  * least 8 entries a row (and column, whichever are more), on cuda 16; else, and with complex types and on ref, one
  * after the other, which takes less time there. Each has its own tests, iterations, restarts and status. On ref and
- * omp each has the bits of a solve alone; on cuda, where products of several vectors add in another order, those of
- * its number and theirs. The status returned is that of the first one, by number, that failed; the message names
+ * omp each has the bits of a solve alone; on cuda, where products of several vectors add in another order, its bits
+ * depend on how many are solved together. The status returned is that of the first one, by number, that failed; the message names
  * it. Callbacks begin with iteration 0 for each, or for those that are solved together.
  *
  * Aliasing: b and x do not overlap. Determinism: the same bits every run and, on omp, for any number

@@ -172,7 +172,7 @@ static const struct library {
       "CUDSS_ROOT set to its folder nvidia/cu13, or set SPMV_MODULE_PATH to the module's folder",
       DIRECT_MODULE_ABI},
      FOR_GPU,
-     "factors on the host take longer than its analysis"},
+     "no library on the host is expected to take less"},
     {"direct:cholmod",
      {"direct", "spmv_direct_cholmod.so", "spmv_direct_module",
       MODULE_NEEDS("direct:cholmod", "CHOLMOD of SuiteSparse", "CHOLMOD", "libsuitesparse-dev", "direct"),

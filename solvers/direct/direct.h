@@ -1,9 +1,10 @@
-/* A sparse direct solver: factors of a square matrix, by a library that a module opens (solvers/modules). A symmetric
+/* A sparse direct solver: factors of a square matrix, by a library that a module opens (solvers/modules). On a GPU
+ * cuDSS makes them where libraries on the host would take longer than its analysis, and computes there. Else: a symmetric
  * or Hermitian matrix with a positive diagonal is tried by CHOLMOD; other symmetric ones by MUMPS; others, and those
  * that CHOLMOD finds not to be positive definite, are factorised by KLU or, if the factors take many operations for each
  * nonzero, by UMFPACK.
  *
- * It computes on the CPU in f64 or c128, whatever the context's backend and the matrix's type are.
+ * It computes in f64 or c128, whatever the matrix's type is, and but for cuDSS on the CPU, whatever the backend is.
  * The same matrix and right-hand side give the same bits. The solution is not refined here.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

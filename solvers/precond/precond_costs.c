@@ -76,7 +76,8 @@ double precond_nanoseconds(bool gpu, enum precond_for purpose, int64_t rows, int
  * gradients. */
 enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 
-/* minres beside gmres, in microseconds a step: in one kernel for many steps, and of more rows in several a step. */
+/* minres beside gmres, in microseconds a step: in one kernel for many steps, and of more rows than
+ * that takes (krylov_persistent.cu) in several a step. */
 static const double MINRES = 2, MINRES_IN_KERNELS = 12;
 enum { MINRES_ROWS = 250000 };
 
