@@ -612,8 +612,8 @@ typedef struct spmv_determinant {
  *   determinant  the result
  *   size         sizeof(spmv_determinant)
  *
- * Inertia is known of CHOLMOD (all are positive), of MUMPS and of cuDSS (symmetric or Hermitian A, real D). Determinants
- * are known of all libraries but cuDSS, which replaces small pivots.
+ * Inertia is known of CHOLMOD (all are positive) and of MUMPS (real A). Determinants are known of all libraries but
+ * cuDSS, which replaces small pivots.
  * Errors: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_UNSUPPORTED (there are no factors, or the library does not tell; the
  * inertia is then set all the same if it is known), the status of spmv_solver_update_values if that has failed. A matrix
  * that is exactly singular has no factors: spmv_solver_create returns SPMV_ERROR_SINGULAR.

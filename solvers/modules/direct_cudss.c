@@ -249,12 +249,6 @@ static spmv_status open_cudss(const struct direct_problem *problem, void **state
     return SPMV_OK;
 }
 
-/* D has the inertia of a real symmetric or a Hermitian matrix. */
-static bool has_inertia(const struct cudss *c)
-{
-    return c->half && (!c->problem.complex || c->problem.hermitian);
-}
-
 static spmv_status factor_cudss(void *state, const double *val, struct direct_figures *figures, char *why)
 {
     struct cudss *const c = state;
@@ -273,15 +267,12 @@ static spmv_status factor_cudss(void *state, const double *val, struct direct_fi
         snprintf(why, DIRECT_WHY, "the matrix is singular to rounding: %d of its pivots were replaced", pivots);
         return SPMV_ERROR_SINGULAR;
     }
-    int inertia[2] = {0, -1};
-    if (cudssDataGet(c->handle, c->data, CUDSS_DATA_INERTIA, inertia, sizeof inertia, &written) != CUDSS_STATUS_SUCCESS)
-        inertia[1] = -1;
     figures->nonzeros = count_of(c, CUDSS_DATA_LU_NNZ);
     figures->bytes = c->bytes + figures->nonzeros * c->size;
     figures->rcond = -1;
-    figures->negative = has_inertia(c) ? inertia[1] : -1;
-    figures->zero = 0;
-    return SPMV_OK; /* no determinant: D has the pivots that replace small ones, which are not always counted */
+    figures->negative =
+        -1; /* nor the determinant: D has the pivots that replace small ones, which are not always counted */
+    return SPMV_OK;
 }
 
 static spmv_status solve_one(struct cudss *c, double *x, char *why)

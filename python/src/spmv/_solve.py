@@ -625,7 +625,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
     def inertia(self) -> Inertia:
         """The numbers of positive, negative and zero eigenvalues of a symmetric or Hermitian A.
 
-        From the factors of CHOLMOD, MUMPS or cuDSS (``"direct"`` takes one of them where it is there). Zero
+        From the factors of CHOLMOD or MUMPS (``"direct"`` takes one of them where it is there). Zero
         eigenvalues are those that are 0 to rounding. NotImplementedError if they are not known.
         """
         *_, positive, negative, zero = _core.solver_determinant(self._handle)
