@@ -53,7 +53,8 @@ set(ENV{PKG_CONFIG_SYSROOT_DIR} "$sysroot")
 set(ENV{PKG_CONFIG_LIBDIR} "$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig:$sysroot/usr/share/pkgconfig")
 TOOLCHAIN
 options=(-DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA=OFF -DSPMV_EMULATED_GPU=OFF -DSPMV_MPI=OFF -DBUILD_TESTING=ON)
-build_tree "$folder" all -DCMAKE_TOOLCHAIN_FILE="$folder/toolchain.cmake" -DSPMV_PEER_FLAGS=-O3 "${options[@]}"
+build_tree "$folder" all -DCMAKE_TOOLCHAIN_FILE="$folder/toolchain.cmake" -DSPMV_PEER_FLAGS=-O3 -DSPMV_TEST_TIMEOUT=3600 \
+    "${options[@]}"
 build_tree "$root/build/check" bits "${options[@]}" -DSPMV_CUDA=AUTO
 
 # The emulator of the kernel starts programs as if they were of this machine.
@@ -64,7 +65,8 @@ else
     echo "aarch64.sh: the kernel does not start programs for aarch64: only programs that ctest starts are tested"
     others=(-L quick)
 fi
-OMP_WAIT_POLICY=passive ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" -LE 'install|scripts' "${others[@]}" </dev/null
+# test_mtx_read asks for the peak memory of the process, which is that of the emulator.
+OMP_WAIT_POLICY=passive ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" -LE 'install|scripts' -E '^test_mtx_read$' "${others[@]}" </dev/null
 
 # Of omp; ref adds in long double, which has other digits there. Solves and sparse products are told, but not promised
 # (docs/repeatable.md): some use functions of the C library.
