@@ -180,6 +180,11 @@ spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool conjugate, 
 spmv_status matrix_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, void *diagonal) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status matrix_row_sums_cuda(spmv_context *ctx, const spmv_csr *a, void *sums) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
+/* first[i] = the first row of the connected component of row i, where an entry a_ij connects i and j. a is square;
+ * it and first are on the device. Same numbers every run. */
+spmv_status matrix_components_cuda(spmv_context *ctx, const spmv_csr *a, int32_t *first)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+
 /* Conjugates every value of b; real values do not change. */
 void csr_conjugate(spmv_context *ctx, spmv_matrix *b);
 

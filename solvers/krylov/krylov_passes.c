@@ -14,6 +14,16 @@
 /* The elements of a tile; of passes over a basis, which may have dozens of vectors. */
 enum { CACHE_BLOCK = 512, TILE = HOST_TILE, BASIS_TILE = HOST_TILE / 4 };
 
+/* The vectors of a basis that are passed together. */
+enum { TOGETHER = 4 };
+
+/* Compiled for AVX2 too, which is taken where the processor has it: the same operations in the same order. */
+#ifdef __x86_64__
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
+
 /* The elements of a tile of this size: with ranks, of a chunk. */
 static struct range range_of(const struct krylov_vectors *v, int64_t tile, int64_t size)
 {

@@ -11,16 +11,20 @@ static inline T TYPED(value)(struct krylov_scalar a)
 {
     return (T){(PART)a.re, (PART)a.im};
 }
-/* sum += a b; sum += conj(a) b */
 static inline void TYPED(add)(T *sum, T a, T b)
 {
     sum->re += a.re * b.re - a.im * b.im;
     sum->im += a.re * b.im + a.im * b.re;
 }
-static inline void TYPED(add_dot)(T *sum, T a, T b)
+/* sum += a b with bilinear, else conj(a) b */
+static inline void TYPED(add_term)(T *sum, T a, T b, bool bilinear)
 {
-    sum->re += a.re * b.re + a.im * b.im;
-    sum->im += a.re * b.im - a.im * b.re;
+    if (bilinear) {
+        TYPED(add)(sum, a, b);
+    } else {
+        sum->re += a.re * b.re + a.im * b.im;
+        sum->im += a.re * b.im - a.im * b.re;
+    }
 }
 #else
 static inline struct krylov_scalar TYPED(scalar)(T a)
@@ -35,8 +39,9 @@ static inline void TYPED(add)(T *sum, T a, T b)
 {
     *sum += a * b;
 }
-static inline void TYPED(add_dot)(T *sum, T a, T b)
+static inline void TYPED(add_term)(T *sum, T a, T b, bool bilinear)
 {
+    (void)bilinear;
     *sum += a * b;
 }
 #endif
@@ -50,12 +55,32 @@ static inline struct krylov_scalar TYPED(dot_of)(const T *a, const T *b, int64_t
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
         for (int l = 0; l < LANES; l++)
-            (bilinear ? TYPED(add) : TYPED(add_dot))(&lane[l], a[i + l], b[i + l]);
+            TYPED(add_term)(&lane[l], a[i + l], b[i + l], bilinear);
     for (int l = 0; i + l < n; l++)
-        (bilinear ? TYPED(add) : TYPED(add_dot))(&lane[l], a[i + l], b[i + l]);
+        TYPED(add_term)(&lane[l], a[i + l], b[i + l], bilinear);
     for (int l = 0; l < LANES; l++)
         sum = scalar_sum(sum, TYPED(scalar)(lane[l]));
     return sum;
+}
+
+/* The sums of conj(a_s) b for TOGETHER vectors a_s, each with the bits of dot_of: b is read once. */
+static inline void TYPED(dots)(const T *a, int64_t stride, const T *b, int64_t n, struct krylov_scalar *sums)
+{
+    enum { LANES = 8 };
+    T lane[TOGETHER][LANES];
+    int64_t i = 0;
+    memset(lane, 0, sizeof lane);
+    for (; i + LANES <= n; i += LANES)
+        for (int s = 0; s < TOGETHER; s++)
+            for (int l = 0; l < LANES; l++)
+                TYPED(add_term)(&lane[s][l], a[s * stride + i + l], b[i + l], false);
+    for (int s = 0; s < TOGETHER; s++) {
+        for (int l = 0; i + l < n; l++)
+            TYPED(add_term)(&lane[s][l], a[s * stride + i + l], b[i + l], false);
+        sums[s] = scalar_of(0);
+        for (int l = 0; l < LANES; l++)
+            sums[s] = scalar_sum(sums[s], TYPED(scalar)(lane[s][l]));
+    }
 }
 
 static struct krylov_scalar TYPED(dot)(const T *a, const T *b, int64_t n)
@@ -76,7 +101,7 @@ static inline void TYPED(add_multiple)(T *restrict to, struct krylov_scalar by, 
         TYPED(add)(&to[i], factor, from[i]);
 }
 
-static void TYPED(combine_tile)(void *state, int64_t tile)
+static WIDE void TYPED(combine_tile)(void *state, int64_t tile)
 {
     const struct combine_job *const job = state;
     const struct krylov_combination *const a = job->a;
@@ -108,15 +133,28 @@ static void TYPED(combine_tile)(void *state, int64_t tile)
     }
 }
 
-/* to -= sum over i < count of pass[i] basis_i */
-static void TYPED(subtract)(T *to, const struct krylov_scalar *pass, int count, const T *basis, int64_t stride,
-                            int64_t n)
+/* to += sum over i < count of sign by[i] basis_i, in this order: several of them each time that to is read */
+static inline void TYPED(add_basis)(T *restrict to, double sign, const struct krylov_scalar *by, int count,
+                                    const T *restrict basis, int64_t stride, int64_t n)
 {
-    for (int i = 0; i < count; i++)
-        TYPED(add_multiple)(to, scalar_scaled(-1, pass[i]), basis + i * stride, n);
+    int i = 0;
+    for (; i + TOGETHER <= count; i += TOGETHER) {
+        const T *const from = basis + i * stride;
+        T factor[TOGETHER];
+        for (int s = 0; s < TOGETHER; s++)
+            factor[s] = TYPED(value)(scalar_scaled(sign, by[i + s]));
+        for (int64_t k = 0; k < n; k++) {
+            T sum = to[k];
+            for (int s = 0; s < TOGETHER; s++)
+                TYPED(add)(&sum, factor[s], from[s * stride + k]);
+            to[k] = sum;
+        }
+    }
+    for (; i < count; i++)
+        TYPED(add_multiple)(to, scalar_scaled(sign, by[i]), basis + i * stride, n);
 }
 
-static void TYPED(project_tile)(void *state, int64_t tile)
+static WIDE void TYPED(project_tile)(void *state, int64_t tile)
 {
     const struct project_job *const job = state;
     const struct krylov_projection *const a = job->a;
@@ -130,14 +168,21 @@ static void TYPED(project_tile)(void *state, int64_t tile)
         const T *const basis = (const T *)a->basis + begin;
         T *const w = (T *)a->w + begin;
         if (a->subtracts)
-            TYPED(subtract)(w, scalars->pass, scalars->j + 1, basis, a->stride, n);
-        for (int i = 0; i <= scalars->j; i++)
+            TYPED(add_basis)(w, -1, scalars->pass, scalars->j + 1, basis, a->stride, n);
+        int i = 0;
+        for (; i + TOGETHER <= scalars->j + 1; i += TOGETHER) {
+            struct krylov_scalar sums[TOGETHER];
+            TYPED(dots)(basis + i * a->stride, a->stride, w, n, sums);
+            for (int s = 0; s < TOGETHER; s++)
+                parts[i + s] = scalar_sum(parts[i + s], sums[s]);
+        }
+        for (; i <= scalars->j; i++)
             parts[i] = scalar_sum(parts[i], TYPED(dot)(basis + i * a->stride, w, n));
         parts[job->sums - 1] = scalar_sum(parts[job->sums - 1], TYPED(dot)(w, w, n));
     }
 }
 
-static void TYPED(store_tile)(void *state, int64_t tile)
+static WIDE void TYPED(store_tile)(void *state, int64_t tile)
 {
     const struct store_job *const job = state;
     const struct krylov_storing *const a = job->a;
@@ -150,7 +195,7 @@ static void TYPED(store_tile)(void *state, int64_t tile)
         T *const basis = (T *)a->basis + begin, *const to = basis + scalars->j * a->stride;
         memcpy(rest, (const T *)a->from + begin, (size_t)n * sizeof(T));
         if (a->subtracts)
-            TYPED(subtract)(rest, scalars->pass, scalars->j, basis, a->stride, n);
+            TYPED(add_basis)(rest, -1, scalars->pass, scalars->j, basis, a->stride, n);
         for (int64_t i = 0; i < n; i++) {
             T value = {0};
             TYPED(add)(&value, factor, rest[i]);
@@ -161,7 +206,7 @@ static void TYPED(store_tile)(void *state, int64_t tile)
     }
 }
 
-static void TYPED(expand_tile)(void *state, int64_t tile)
+static WIDE void TYPED(expand_tile)(void *state, int64_t tile)
 {
     const struct expand_job *const job = state;
     const struct krylov_state *const scalars = job->v->state;
@@ -170,6 +215,5 @@ static void TYPED(expand_tile)(void *state, int64_t tile)
     T *const to = (T *)job->to + range.begin;
     if (job->x != job->to)
         memcpy(to, (const T *)job->x + range.begin, (size_t)n * sizeof(T));
-    for (int i = 0; i < scalars->j; i++)
-        TYPED(add_multiple)(to, scalars->g[i], (const T *)job->basis + i * job->stride + range.begin, n);
+    TYPED(add_basis)(to, 1, scalars->g, scalars->j, (const T *)job->basis + range.begin, job->stride, n);
 }

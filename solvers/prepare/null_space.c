@@ -5,7 +5,7 @@
  * semidefinite matrix has |a_ij| <= sqrt(a_ii a_jj).
  *
  * Components are found by merging the sets of i and j for each entry a_ij (R. E. Tarjan, J. ACM 22,
- * 1975). A set is named by its smallest row. Over ranks: null_space_ranks.c.
+ * 1975), on a GPU by matrix_rows_cuda.cu. A set is named by its smallest row. Over ranks: null_space_ranks.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/prepare/null_space.h"
@@ -147,28 +147,47 @@ static int32_t set_of(int32_t *parent, int32_t i)
     return i;
 }
 
-/* Sets n->component, n->components: those whose rows are all good. */
-static spmv_status find_components(struct null_space *n, const spmv_csr *a, const char *good)
+static void merge_rows(const spmv_csr *a, int32_t *parent)
 {
-    spmv_status st = SPMV_OK;
-    spmv_context *const ctx = n->ctx;
-    struct csr_copies copies = {0};
-    spmv_csr pattern = *a;
-    int32_t *parent = NULL;
-    pattern.val = NULL;
-    TRY(csr_to_host(ctx, &pattern, false, &pattern, &copies));
-    TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *parent, "components", (void **)&parent));
-    TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *n->component, "components", (void **)&n->component));
     for (int64_t i = 0; i < a->rows; i++)
         parent[i] = (int32_t)i;
     for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t k = row_first(&pattern, i); k < row_first(&pattern, i + 1); k++) {
-            const int32_t one = set_of(parent, (int32_t)i), other = set_of(parent, pattern.col[k]);
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            const int32_t one = set_of(parent, (int32_t)i), other = set_of(parent, a->col[k]);
             if (one < other)
                 parent[other] = one;
             else
                 parent[one] = other;
         }
+}
+
+/* Sets parent: from a row to others of its component, the last one of which is the first row. */
+static spmv_status find_sets(spmv_context *ctx, const spmv_csr *a, int32_t *parent)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t bytes = a->rows * (int64_t)sizeof *parent;
+    void *first = NULL;
+    if (!csr_on_device(ctx, a)) {
+        merge_rows(a, parent);
+        return SPMV_OK;
+    }
+    TRY(context_lend(ctx, bytes, &first));
+    TRY(matrix_components_cuda(ctx, a, first));
+    TRY(spmv_download(ctx, first, parent, bytes));
+done:
+    context_take_back(ctx, first);
+    return st;
+}
+
+/* Sets n->component, n->components: those whose rows are all good. */
+static spmv_status find_components(struct null_space *n, const spmv_csr *a, const char *good)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = n->ctx;
+    int32_t *parent = NULL;
+    TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *parent, "components", (void **)&parent));
+    TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *n->component, "components", (void **)&n->component));
+    TRY(find_sets(ctx, a, parent));
     /* component of a set, at its first row: -2 unknown, -1 none */
     for (int64_t i = 0; i < a->rows; i++)
         n->component[i] = 0;
@@ -183,7 +202,6 @@ static spmv_status find_components(struct null_space *n, const spmv_csr *a, cons
             n->component[i] = n->component[first];
     }
 done:
-    csr_free_host(&copies);
     host_free(parent);
     return st;
 }

@@ -345,6 +345,33 @@ static struct singular zeros(void)
     return s;
 }
 
+/* Another one each time: a graph with some components, one of them maybe a single row, whose rows are mixed. */
+static struct singular drawn(void)
+{
+    enum { MOST = 5, ROWS = 60 };
+    static uint64_t seed = 5;
+    int row[ROWS], component[ROWS];
+    const int components = 1 + (int)(MOST * fabs(support_uniform(&seed)));
+    const struct singular s = make(ROWS, components);
+    for (int i = 0; i < s.n; i++) {
+        const int other = (int)((i + 1) * fabs(support_uniform(&seed)));
+        row[i] = row[other];
+        row[other] = i;
+    }
+    for (int i = 0; i < s.n; i++) {
+        component[i] = i < components ? i : (int)(components * fabs(support_uniform(&seed)));
+        s.null[row[i] * s.nulls + component[i]] = 1;
+        for (int edges = 0; i >= components && edges < 2;) {
+            const int k = (int)(i * fabs(support_uniform(&seed)));
+            if (component[k] == component[i]) {
+                add_edge(&s, row[i], row[k], 1 + fabs(support_uniform(&seed)));
+                edges++;
+            }
+        }
+    }
+    return s;
+}
+
 /* ------------------------------------------------------------- the table */
 
 enum how { FOUND, GIVEN, BLOCK };
@@ -386,7 +413,10 @@ static const struct {
              {"indefinite", indefinite, GIVEN, 0, {"auto", "minres", "gmres"}},
              {"convection on a cycle", convection, BLOCK, 1, {"auto", "gmres", "bicgstab"}},
              {"scaled rows", rows_scaled, GIVEN, 0, {"auto", "gmres"}},
-             {"zeros", zeros, GIVEN, 0, {"auto", "minres"}}};
+             {"zeros", zeros, GIVEN, 0, {"auto", "minres"}},
+             {"a graph", drawn, FOUND, 0, {"auto", "minres"}}};
+
+enum { TABLE = sizeof table / sizeof table[0], DRAWS = 40 }; /* of the last line, so often */
 
 /* Null vectors of some components only are looked for after a failure: x of a consistent system may have a part. */
 static bool found_late(size_t t)
@@ -480,8 +510,9 @@ static void known_answers(void **state)
 {
     static const double shares[] = {0, 1e-13, 0.5};
     spmv_context *ctx = *state;
-    int systems = 0, wrong = 0;
-    for (size_t t = 0; t < sizeof table / sizeof table[0]; t++) {
+    int solves = 0, wrong = 0;
+    for (size_t n = 0; n < TABLE - 1 + DRAWS; n++) {
+        const size_t t = n < TABLE ? n : TABLE - 1;
         const struct singular s = table[t].make();
         int32_t *const row_ptr = support_zeros(s.n + 1, 4), *const col = support_zeros((int64_t)s.n * s.n + 1, 4);
         double *const val = support_zeros((int64_t)s.n * s.n + 1, 8);
@@ -489,7 +520,7 @@ static void known_answers(void **state)
         void *const null = support_upload(ctx, s.null, s.n * s.nulls * (int64_t)8);
         for (int m = 0; m < 4 && table[t].solvers[m] != NULL; m++)
             for (int k = 0; k < 3; k++) {
-                if (SLOW && (t + (size_t)(m + k)) % 6 != 0) /* an emulated GPU: a sixth of them, in turn */
+                if (SLOW && (n + (size_t)(m + k)) % 6 != 0) /* an emulated GPU: a sixth of them, in turn */
                     continue;
                 double x[MOST_ROWS], b[MOST_ROWS], got[MOST_ROWS], ab[MOST_ROWS];
                 spmv_solver_options o;
@@ -524,7 +555,7 @@ static void known_answers(void **state)
                 const bool late = found_late(t) && solvable;
                 const bool size = late || s.right_only || fabs(r.null_part - shares[k]) < 1e-12 * (1 + r.norm_b);
                 const bool unique = late || (s.right_only && !solvable) || error < 1e-6;
-                systems++;
+                solves++;
                 if (!right || st != r.status || !unique || !size ||
                     fabs(residual - r.true_residual) > 1e-6 * residual + 1e-12 ||
                     (!late && r.null_vectors != s.nulls)) {
@@ -539,7 +570,7 @@ static void known_answers(void **state)
         spmv_free(ctx, null);
         support_free(s.a, s.null, row_ptr, col, val);
     }
-    print_message("%d systems, %d wrong\n", systems, wrong);
+    print_message("%d solves, %d wrong\n", solves, wrong);
     assert_int_equal(wrong, 0);
 }
 
