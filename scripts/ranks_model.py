@@ -19,11 +19,12 @@ WHOLE = 65536  # rows of a level that each GPU computes alone (amg_ranks.c)
 SUMS = 4  # p'Ap, r'r, r'z, and the scaling of the cycle
 SIZE = 4  # bytes of an element in the cycle; the product of conjugate gradients has 8
 
-# poisson3d:256, H200, 8 iterations: solve of one rank, two and four GPUs, ms (docs/distributed.md). One rank and two
-# GPUs give a and c below; four test them.
-MEASURED, GRID, ITERATIONS = {1: 47, 2: 34, 4: 30}, 256, 8
-# Set-up of poisson3d:256 and :400 on one rank and two GPUs, ms: a line in the rows of a GPU each.
-SETUP = {1: {256: 45.7, 400: 194}, 2: {256: 43.7, 400: 138}}
+# poisson3d:400, H200, 10 iterations: solve without ranks and on four GPUs, ms (docs/notebook/ranks.md, "Four H200
+# again"), which give a and c below. The solve of poisson3d:256 on two GPUs tests them.
+MEASURED, GRID, ITERATIONS = {1: 119, 4: 40}, 400, 10
+TEST = {"grid": 256, "gpus": 2, "solve": 21.3}
+# Set-up of poisson3d:256 and :400 on one GPU and two, ms: a line in the rows of a GPU each.
+SETUP = {1: {256: 45.7, 400: 178}, 2: {256: 36.5, 400: 109}}
 # The links, as in the model of conjugate gradients: bytes a second, and microseconds of an exchange with neighbours.
 LINK = {"host": 395e9, "hosts": 40e9}
 EXCHANGE = {1: 0, 2: 10 / 3, 4: 14 / 3, 8: 14 / 3, 64: 5 + 3}
@@ -73,13 +74,13 @@ def total(side, gpus, fixed, work_ps):
 
 
 def calibrate():
-    """fixed us and ps a row of an iteration, so that one rank and two GPUs are as measured."""
-    one, two = (1e3 * MEASURED[n] / ITERATIONS for n in (1, 2))
+    """fixed us and ps a row of an iteration, so that one GPU and four are as measured."""
+    one, four = (1e3 * MEASURED[n] / ITERATIONS for n in (1, 4))
     low, high = 0.0, 1e4
     for _ in range(60):
         middle = (low + high) / 2
-        gain = total(GRID, 1, 0, middle) - total(GRID, 2, 0, middle)
-        low, high = (middle, high) if gain < one - two else (low, middle)
+        gain = total(GRID, 1, 0, middle) - total(GRID, 4, 0, middle)
+        low, high = (middle, high) if gain < one - four else (low, middle)
     return one - total(GRID, 1, 0, low), low
 
 
@@ -122,8 +123,9 @@ def setup_table(cases):
 
 def main():
     fixed, work_ps = calibrate()
-    print(f"a = {fixed:.0f} us, c = {work_ps:.0f} ps a row; four GPUs: {total(GRID, 4, fixed, work_ps) * ITERATIONS / 1e3:.1f} ms, "
-          f"measured {MEASURED[4]}\n")
+    tested = total(TEST["grid"], TEST["gpus"], fixed, work_ps) * ITERATIONS / 1e3
+    print(f"a = {fixed:.0f} us, c = {work_ps:.0f} ps a row; poisson3d:{TEST['grid']} on {TEST['gpus']}: {tested:.1f} ms, "
+          f"measured {TEST['solve']}\n")
     table("Strong: 64,000,000 rows.", [(400, n) for n in (1, 2, 4, 8, 64)], fixed, work_ps)
     setup_table([(400, n) for n in (1, 2, 4, 8, 64)])
     table("Weak: 16,000,000 rows a GPU.", [(round((16e6 * n) ** (1 / 3)), n) for n in (1, 2, 4, 8, 64)], fixed, work_ps)
