@@ -465,9 +465,24 @@ done:
     return st;
 }
 
-/* updates: the values may be replaced later. direct: as in solver_create_with. */
+/* A solver of the same system with other scales takes what has just solved it: a preconditioner that was worth its
+ * set-up, or what a race has found. */
+static void take_verdict_of(spmv_solver *s, const spmv_solver *like)
+{
+    const spmv_preconditioner *const m = like->used_precond;
+    if (!s->free || m == NULL || like->used == &krylov_direct ||
+        (!like->settled && (precond_is_identity(m) || precond_inverse_diagonal(m) != NULL)))
+        return;
+    s->settled = true;
+    s->began = s->solver;
+    s->won = like->used;
+    snprintf(s->verdict, sizeof s->verdict, "%s", precond_name(m));
+    snprintf(s->why_verdict, sizeof s->why_verdict, "that of the system before it was scaled");
+}
+
+/* updates: the values may be replaced later. direct: as in solver_create_with. like: as in solver_create_like; NULL. */
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options, bool updates,
-                          struct direct **direct, spmv_solver **solver)
+                          struct direct **direct, const spmv_solver *like, spmv_solver **solver)
 {
     const double begin = monotonic_seconds();
     spmv_status st = SPMV_OK;
@@ -495,6 +510,8 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
         s->direct = *direct;
         *direct = NULL;
     }
+    if (like != NULL)
+        take_verdict_of(s, like);
     TRY(make_rest(s));
     if (!s->negates) /* the preconditioner may take all right-hand sides at once */
         TRY(fit_plan(s, s->plans_update));
@@ -685,13 +702,19 @@ spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_
                                spmv_solver **solver)
 {
     const spmv_status st = context_need(ctx, "spmv_solver_create", "solver", solver);
-    return st != SPMV_OK ? st : create(ctx, a, options, true, NULL, solver);
+    return st != SPMV_OK ? st : create(ctx, a, options, true, NULL, NULL, solver);
 }
 
 spmv_status solver_create_with(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
                                struct direct **direct, spmv_solver **solver)
 {
-    return create(ctx, a, options, false, direct, solver);
+    return create(ctx, a, options, false, direct, NULL, solver);
+}
+
+spmv_status solver_create_like(const spmv_solver *like, const spmv_csr *a, const spmv_solver_options *options,
+                               spmv_solver **solver)
+{
+    return create(like->ctx, a, options, false, NULL, like, solver);
 }
 
 void spmv_solver_destroy(spmv_solver *s)
@@ -1112,7 +1135,7 @@ spmv_status spmv_solve(spmv_context *ctx, const spmv_csr *a, const void *b, void
         borrowed.memory = a->memory == SPMV_MEMORY_HOST ? SPMV_MEMORY_CONTEXT : a->memory;
         a = &borrowed;
     }
-    spmv_status st = ctx == NULL ? SPMV_ERROR_ARGUMENT : create(ctx, a, options, false, NULL, &solver);
+    spmv_status st = ctx == NULL ? SPMV_ERROR_ARGUMENT : create(ctx, a, options, false, NULL, NULL, &solver);
     if (st != SPMV_OK) {
         give_failure(options, st, result, size);
         return st;

@@ -10,8 +10,8 @@
  *
  * R and C are powers of two, so scaling changes no digit. They make the largest entry of each row and
  * column about 1 (prepare_equilibrate); of a symmetric A, R = C, so R A C is symmetric and stays
- * positive definite. The correction is a solve of its own: it chooses a solver, makes its
- * preconditioner and goes on with other solvers as any solve does.
+ * positive definite. The correction is a solve of its own: it begins with the kind of preconditioner that has
+ * just solved A x = b (solver_create_like), or chooses a solver, and goes on with other solvers as any solve does.
  *
  * A row that already holds to rounding gets r_i = 0. What is left in it is the rounding of x_i, which
  * no correction can remove, and times p it would be the largest number in R r.
@@ -281,7 +281,7 @@ static spmv_status make_solver(spmv_solver *s, struct scaled_system *c, spmv_sol
     }
     scaled.val = c->val;
     scaled.type = c->type;
-    st = spmv_solver_create(ctx, &scaled, o, &c->solver);
+    st = solver_create_like(s, &scaled, o, &c->solver);
 done:
     return st;
 }

@@ -293,4 +293,9 @@ int64_t solver_adjoint_bytes(const spmv_solver *s);
 spmv_status solver_create_with(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
                                struct direct **direct, spmv_solver **solver);
 
+/* A solver of values that stay, for a system with the solutions of another one, which that has just solved: under "auto"
+ * it begins with the solver and the preconditioner that ended there. */
+spmv_status solver_create_like(const spmv_solver *like, const spmv_csr *a, const spmv_solver_options *options,
+                               spmv_solver **solver);
+
 #endif

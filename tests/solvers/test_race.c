@@ -10,6 +10,7 @@
 #include "formats/matrix_internal.h"
 #include "solvers/amg/amg_internal.h"
 #include "solvers/precond/precond_internal.h"
+#include "solvers/solver_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_generate.h"
 #include "tests/support/support_module.h"
@@ -154,6 +155,15 @@ static void second_wins(void **state)
             values[k] = 2 * real_at(a.type, a.val, k);
         assert_ok(ctx, spmv_solver_update_values(s.solver, values));
     }
+    /* a solver of a system like it, as that with scaled rows, begins with it */
+    spmv_solver_options o;
+    spmv_solver *like = NULL;
+    spmv_solver_options_init(&o, sizeof o);
+    run(ctx, &s);
+    assert_ok(ctx, solver_create_like(s.solver, &a, &o, &like));
+    assert_ok(ctx, spmv_solver_describe(like, &info, sizeof info));
+    assert_string_equal(precond_name(info.precond), "amg");
+    spmv_solver_destroy(like);
     close_solve(ctx, &s);
     free(values);
     spmv_matrix_destroy(matrix);
