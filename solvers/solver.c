@@ -465,13 +465,12 @@ done:
     return st;
 }
 
-/* A solver of the same system with other scales takes what has just solved it: a preconditioner that was worth its
- * set-up, or what a race has found. */
+/* A solver of the same system with other scales takes what has just solved it, if that was worth a set-up. jacobi and
+ * none cost nothing, and the other scales may be those that need more. */
 static void take_verdict_of(spmv_solver *s, const spmv_solver *like)
 {
     const spmv_preconditioner *const m = like->used_precond;
-    if (!s->free || m == NULL || like->used == &krylov_direct ||
-        (!like->settled && (precond_is_identity(m) || precond_inverse_diagonal(m) != NULL)))
+    if (!s->free || m == NULL || precond_is_identity(m) || precond_inverse_diagonal(m) != NULL)
         return;
     s->settled = true;
     s->began = s->solver;
