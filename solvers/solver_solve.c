@@ -225,37 +225,53 @@ static spmv_status lend_vector(const spmv_solver *s, const spmv_plan_info *info,
     return s->ranks != NULL ? s->ranks->agree(s->ranks->self, st) : st;
 }
 
-/* x = x less its part along the null vectors, after a solver that ended with st. If the rounding makes its residual too
- * large, the solver goes on from there. */
-static spmv_status shorten(struct chain *c, spmv_status ended)
+/* x = x less its part along the null vectors, if it has more of that than rounding. *removed: it had. */
+static spmv_status remove_part(const struct chain *c, bool *removed)
 {
     spmv_status st = SPMV_OK;
-    spmv_solver *const s = c->s;
-    spmv_cg_result *const r = c->result;
+    const spmv_solver *const s = c->s;
     spmv_plan_info info;
     struct null_space_norms norms;
-    double norm_b = 0, residual = 0;
     void *shorter = NULL;
-    if (ended != SPMV_OK && (spmv_status_class(ended) != 7 || ended == SPMV_ERROR_NOT_FINITE))
-        return ended;
+    *removed = false;
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
     TRY(lend_vector(s, &info, &shorter));
     TRY(null_space_split(s->null_space, c->x, shorter, &norms));
     if (!isfinite(norms.all) || norms.part <= 4 * real_limits_of(type_part(info.type)).roundoff * norms.all)
         goto done;
     TRY(spmv_map(s->ctx, SPMV_MAP_COPY, type_part(info.type), shorter, c->x, info.rows * type_parts(info.type)));
+    *removed = true;
+done:
+    context_take_back(s->ctx, shorter);
+    return st;
+}
+
+/* The same after a solver that ended with st. If the rounding makes its residual too large, the solver goes on from
+ * there. */
+static spmv_status shorten(struct chain *c, spmv_status ended)
+{
+    spmv_status st = SPMV_OK;
+    spmv_solver *const s = c->s;
+    spmv_cg_result *const r = c->result;
+    double norm_b = 0, residual = 0;
+    bool removed = false;
+    if (ended != SPMV_OK && (spmv_status_class(ended) != 7 || ended == SPMV_ERROR_NOT_FINITE))
+        return ended;
+    TRY(remove_part(c, &removed));
+    if (!removed)
+        goto done;
     TRY(solver_measure(s, c->plan, c->b, c->x, &norm_b, &residual));
     const bool grown = residual > fmax(r->tolerance, r->true_residual);
     r->true_residual = residual;
     if (ended == SPMV_OK && grown && s->used != NULL)
         ended = solver_run(c, s->used, s->used_precond, max_i64(1, c->most - r->iterations));
 done:
-    context_take_back(s->ctx, shorter);
     return st != SPMV_OK ? st : ended;
 }
 
-/* Solves with the part of b along the known null vectors split off, and for x without such a part. only_if_split: does
- * nothing if the part of b is not more than rounding errors; *split: it is. */
+/* Solves with the part of b along the known null vectors split off, and for x without such a part, which the start loses
+ * too: a solver that has failed may have let it grow until no digit of the rest is left. only_if_split: does nothing if the
+ * part of b is not more than rounding errors; *split: it is. */
 static spmv_status run_singular(struct chain *c, bool only_if_split, bool *split)
 {
     spmv_status st = SPMV_OK;
@@ -265,12 +281,15 @@ static spmv_status run_singular(struct chain *c, bool only_if_split, bool *split
     spmv_plan_info info;
     struct null_space_norms norms;
     void *rest = NULL;
+    bool removed = false;
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
     TRY(lend_vector(s, &info, &rest));
     TRY(null_space_split(s->null_space, b, rest, &norms));
     s->null_parts[c->result - s->results] = norms.part;
     *split = null_space_splits(s->null_space) && isfinite(norms.all) &&
              norms.part > 4 * real_limits_of(type_part(info.type)).roundoff * norms.all;
+    if (!c->zero_start && (*split || !only_if_split))
+        TRY(remove_part(c, &removed));
     if (*split) {
         const double tolerance = fmax(rtol * norms.all, atol);
         c->b = rest;
