@@ -121,12 +121,6 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_solver_create: no solvers in type %s, only in f64, f32, c128, c64",
                             spmv_type_name(o->type));
-    const bool complex = (a->val != NULL && type_is_complex(a->type)) || type_is_complex(o->type);
-    if (complex && o->plan != NULL && o->vectors != 1)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_solver_create: complex right-hand sides are solved one after the other: that needs a "
-                            "plan for one vector, not for %d",
-                            o->vectors);
     const struct krylov_solver *solver = NULL;
     st = solver_find(ctx, o->solver, &solver);
     if (st != SPMV_OK)
