@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(block_threads)
 
 template <int Parts> __global__ void __launch_bounds__(block_threads) look(const matrix_rows a, direct_marks *marks)
 {
-    int64_t diagonal = 0;
+    int diagonal = 0; /* below 2^31, as rows are */
     bool symmetric = true, hermitian = true;
     for_each_row(a.n, [&](int64_t i, int lane) {
         for (int64_t k = a.row_ptr[i] + lane; k < a.row_ptr[i + 1]; k += warp_lanes) {

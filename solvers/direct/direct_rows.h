@@ -23,7 +23,7 @@ struct direct_facts {
  * triangle then tells differs from A by less than the factors do. */
 HOST_DEVICE_FN void direct_compare(const double *a, const double *b, int parts, bool *equal, bool *conjugates)
 {
-    const double size = hypot(a[0], parts == 2 ? a[1] : 0), most = 16 * 0x1p-53 * size;
+    const double size = parts == 2 ? hypot(a[0], a[1]) : fabs(a[0]), most = 16 * 0x1p-53 * size;
     const bool re = fabs(a[0] - b[0]) <= most;
     *equal = *equal && re && (parts == 1 || fabs(a[1] - b[1]) <= most);
     *conjugates = *conjugates && re && (parts == 1 || fabs(a[1] + b[1]) <= most);
