@@ -32,16 +32,16 @@ struct direct {
     const char *why; /* the library; NULL: requested by name, or dense */
     void *state;     /* of the module; NULL for n = 0 */
     bool factored;
-    spmv_type type;              /* of A; f64 for a pattern */
-    int64_t n, nnz;              /* of A as given */
-    int parts;                   /* doubles per number: 1 or 2 */
-    const spmv_csr *given;       /* A, during a call that may open a library */
-    struct direct_rows *on_gpu;  /* A there; NULL: not needed */
-    bool rows_fresh, host_fresh; /* whether on_gpu and val have the present values */
-    int64_t *col_ptr, *row;      /* A on the host; NULL: not needed */
-    int64_t *place;              /* entry k of A is added to number place[k] of val */
+    spmv_type type;               /* of A; f64 for a pattern */
+    int64_t n, nnz;               /* of A as given */
+    int parts;                    /* doubles per number: 1 or 2 */
+    const spmv_csr *given;        /* A, during a call that may open a library */
+    struct direct_rows *gpu_rows; /* A there; NULL: not needed */
+    bool rows_fresh, host_fresh;  /* whether gpu_rows and val have the present values */
+    int64_t *col_ptr, *row;       /* A on the host; NULL: not needed */
+    int64_t *place;               /* entry k of A is added to number place[k] of val */
     double *val;
-    int64_t host_bytes;          /* of these four */
+    int64_t host_bytes;          /* of these four, x and stage */
     bool adjoint;                /* solves for the conjugate transpose, with the factors of `lender` */
     const struct direct *lender; /* of state and the figures; NULL: own ones */
     double *x;                   /* n numbers: b, then the solution; on the host */
@@ -163,12 +163,12 @@ static void drop_host(struct direct *d)
 
 static void drop_rows(struct direct *d)
 {
-    if (d->on_gpu == NULL)
+    if (d->gpu_rows == NULL)
         return;
-    d->bytes -= d->on_gpu->bytes;
-    direct_rows_free(d->ctx, d->on_gpu);
-    host_free(d->on_gpu);
-    d->on_gpu = NULL;
+    d->bytes -= d->gpu_rows->bytes;
+    direct_rows_free(d->ctx, d->gpu_rows);
+    host_free(d->gpu_rows);
+    d->gpu_rows = NULL;
     d->rows_fresh = false;
 }
 
@@ -218,18 +218,18 @@ static spmv_status need_rows(struct direct *d, struct direct_facts *facts)
     spmv_status st = SPMV_OK;
     struct csr_copies copies = {0};
     spmv_csr there;
-    const bool first = d->on_gpu == NULL;
+    const bool first = d->gpu_rows == NULL;
     if (d->rows_fresh)
         return SPMV_OK;
     TRY(csr_to_context(d->ctx, d->given, true, &there, &copies));
     if (first) {
         TRY(csr_check_anywhere(d->ctx, "direct", &there, CSR_ANY_ORDER));
-        TRY(host_alloc(d->ctx, sizeof *d->on_gpu, "the rows of a matrix", (void **)&d->on_gpu));
-        st = direct_rows_take(d->ctx, &there, d->parts, d->on_gpu);
-        d->bytes += d->on_gpu->bytes;
+        TRY(host_alloc(d->ctx, sizeof *d->gpu_rows, "the rows of a matrix", (void **)&d->gpu_rows));
+        st = direct_rows_take(d->ctx, &there, d->parts, d->gpu_rows);
+        d->bytes += d->gpu_rows->bytes;
         TRY(st);
     }
-    TRY(direct_rows_take_values(d->ctx, d->on_gpu, &there, facts));
+    TRY(direct_rows_take_values(d->ctx, d->gpu_rows, &there, facts));
     d->rows_fresh = true;
 done:
     csr_free_context(d->ctx, &copies);
@@ -365,7 +365,7 @@ static bool is_on_gpu(const struct direct *d)
 /* Before and after each call of the module. */
 static spmv_status enter_module(const struct direct *d)
 {
-    return is_on_gpu(d) ? direct_rows_enter(d->ctx, d->on_gpu) : SPMV_OK;
+    return is_on_gpu(d) ? direct_rows_enter(d->ctx, d->gpu_rows) : SPMV_OK;
 }
 
 static spmv_status leave_module(const struct direct *d, spmv_status st)
@@ -411,7 +411,7 @@ static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
                                            .take = take,
                                            .user = d,
                                            .shared = &shared,
-                                           .device = is_on_gpu(d) ? &d->on_gpu->device : NULL};
+                                           .device = is_on_gpu(d) ? &d->gpu_rows->device : NULL};
     d->figures = (struct direct_figures){.rcond = -1, .negative = -1, .zero = -1};
     d->refused = 0;
     spmv_status st = enter_module(d);
@@ -539,12 +539,12 @@ static spmv_status try_factors(struct direct *d)
     spmv_status st = SPMV_OK;
     bool solved = false;
     char why[DIRECT_WHY] = "";
-    TRY(direct_rows_sum(d->ctx, d->on_gpu));
+    TRY(direct_rows_sum(d->ctx, d->gpu_rows));
     TRY(enter_module(d));
-    st = leave_module(d, d->module->solve(d->state, d->on_gpu->x, 1, why));
+    st = leave_module(d, d->module->solve(d->state, d->gpu_rows->x, 1, why));
     if (st != SPMV_OK)
         return failed(d, st, why);
-    TRY(direct_rows_solved(d->ctx, d->on_gpu, most, &solved));
+    TRY(direct_rows_solved(d->ctx, d->gpu_rows, most, &solved));
     if (!solved)
         st = context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "direct: %s does not solve with A", d->module->version);
 done:
@@ -738,7 +738,7 @@ spmv_status direct_create_adjoint(const struct direct *of, struct direct **direc
                          .adjoint = !of->adjoint,
                          .lender = of,
                          .library = of->library,
-                         .on_gpu = of->on_gpu,
+                         .gpu_rows = of->gpu_rows,
                          .factored = of->factored,
                          .rows = of->rows,
                          .figures = of->figures,
@@ -824,7 +824,7 @@ static spmv_status solve_on_gpu(const struct direct *d, spmv_type type, int64_t 
                                 void *x)
 {
     spmv_status st = SPMV_OK;
-    struct direct_rows *const rows = d->on_gpu;
+    struct direct_rows *const rows = d->gpu_rows;
     const int64_t column = stride * (int64_t)spmv_type_size(type);
     TRY(direct_rows_check(d->ctx, rows, "b", type, columns, stride, b));
     for (int64_t v = 0; v < columns; v++) {
@@ -837,12 +837,12 @@ done:
     return st;
 }
 
-static spmv_status check_type(const struct direct *d, spmv_type type)
+static spmv_status check_call(const struct direct *d, spmv_type type)
 {
-    return type_is_floating(type) && type_is_complex(type) == type_is_complex(d->type)
-               ? SPMV_OK
-               : context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
-                              spmv_type_name(d->type), spmv_type_name(type));
+    if (!type_is_floating(type) || type_is_complex(type) != type_is_complex(d->type))
+        return context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
+                            spmv_type_name(d->type), spmv_type_name(type));
+    return d->factored ? SPMV_OK : context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "direct: there are no factors");
 }
 
 spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *x)
@@ -850,7 +850,7 @@ spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *
     spmv_status st = SPMV_OK;
     const spmv_type part = type_part(type);
     const int64_t bytes = d->rows * (int64_t)spmv_type_size(type);
-    TRY(check_type(d, type));
+    TRY(check_call(d, type));
     if (d->n == 0)
         return SPMV_OK;
     if (is_on_gpu(d))
@@ -884,9 +884,7 @@ spmv_status direct_solve_columns(struct direct *d, spmv_type type, int64_t colum
     const int64_t bytes = ((columns - 1) * stride + d->n) * (int64_t)spmv_type_size(type);
     double *numbers = NULL;
     void *stage = NULL;
-    TRY(check_type(d, type));
-    if (!d->factored)
-        return context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "direct: there are no factors");
+    TRY(check_call(d, type));
     if (d->n == 0 || columns == 0)
         return SPMV_OK;
     if (is_on_gpu(d))
