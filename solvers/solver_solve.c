@@ -446,7 +446,7 @@ static inline void copy_row(const struct columns *c, int64_t i, char *rows, int6
     }
 }
 
-/* Column v of complex numbers, as two columns of real ones. */
+/* Column v of complex numbers on a device, as two columns of real ones. */
 static spmv_status copy_complex(const struct columns *c, char *rows, int64_t v, char *copy, bool back)
 {
     const size_t size = spmv_type_size(c->type);
@@ -468,7 +468,8 @@ static spmv_status copy_columns(const struct columns *c, void *array, int64_t fi
     const size_t size = spmv_type_size(c->type);
     char *const rows = (char *)array + (size_t)first * size;
     const int64_t count = c->n * c->k - first;
-    for (int64_t v = 0; v < width && type_is_complex(c->type); v++) {
+    const bool device = context_on_device(c->ctx);
+    for (int64_t v = 0; v < width && device && c->index == NULL; v++) {
         const spmv_status st = copy_complex(c, rows, v, copy, back);
         if (st != SPMV_OK || v == width - 1)
             return st;
@@ -484,8 +485,10 @@ static spmv_status copy_columns(const struct columns *c, void *array, int64_t fi
     for (int64_t i = 0; i < c->n; i++)
         if (size == 4)
             copy_row(c, i, rows, width, copy, back, 4);
-        else
+        else if (size == 8)
             copy_row(c, i, rows, width, copy, back, 8);
+        else
+            copy_row(c, i, rows, width, copy, back, 16);
     return SPMV_OK;
 }
 
