@@ -28,6 +28,7 @@
 #include "solvers/amg/amg_internal.h"
 #include "solvers/batch/batch_internal.h"
 #include "solvers/cg/cg_internal.h"
+#include "solvers/direct/direct_rows.h"
 #include "solvers/eigen/eigen_passes.h"
 #include "solvers/krylov/krylov_columns.h"
 #include "solvers/krylov/krylov_loop.h"

@@ -121,10 +121,6 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_solver_create: no solvers in type %s, only in f64, f32, c128, c64",
                             spmv_type_name(o->type));
-    const bool complex = (a->val != NULL && type_is_complex(a->type)) || type_is_complex(o->type);
-    if (complex && o->vectors != 1)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_solver_create: several right-hand sides are not supported with complex types");
     const struct krylov_solver *solver = NULL;
     st = solver_find(ctx, o->solver, &solver);
     if (st != SPMV_OK)
@@ -968,9 +964,6 @@ static spmv_status check_vectors(const spmv_solver *s, const char *call, int vec
 {
     if (vectors < 1)
         return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: vectors is %d: it must be at least 1", call, vectors);
-    if (vectors != 1 && type_is_complex(s->plan->type))
-        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "%s: several right-hand sides are not supported with complex types", call);
     if (vectors != 1 && s->no_entries)
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED, "%s: a solver of a plan solves for one right-hand side",
                             call);

@@ -243,7 +243,7 @@ static spmv_status solve_conjugated(spmv_solver *s, spmv_operation operation, co
 {
     spmv_status st = SPMV_OK;
     const spmv_type type = s->plan->type, part = type_part(type);
-    const int64_t n = s->plan->a.rows;
+    const int64_t n = s->plan->a.rows * s->options.vectors;
     const bool transpose = operation == SPMV_OPERATION_T;
     spmv_status (*const solve)(spmv_solver *, const void *, void *, const spmv_solver **) =
         transpose ? solve_hermitian : solve_own;

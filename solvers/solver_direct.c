@@ -103,7 +103,7 @@ static spmv_status prepare(const struct chain *c, void **kept)
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
     if (!may_be_direct(s) || !analyse(s, INFINITY))
         TRY(SPMV_ERROR_UNSUPPORTED);
-    TRY(note_memory(s, direct_factor(s->direct)));
+    TRY(note_memory(s, direct_factor(s->direct, solver_matrix(s))));
     if (s->none == NULL)
         TRY(solver_make_precond(s, &krylov_minres, "none", &s->none));
     TRY(context_lend(s->ctx, info.rows * (int64_t)spmv_type_size(info.type), kept));

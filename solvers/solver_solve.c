@@ -412,7 +412,7 @@ struct columns {
     int64_t n, k;        /* rows, and columns of the array by rows */
     int64_t most;        /* columns that are copied at once */
     int64_t stride;      /* elements from one column to the next in the copy */
-    void *index;         /* on a device: k times the number of the row */
+    void *index;         /* on a device, of real numbers: k times the number of the row */
     char *copy, *copy_x; /* `most` columns each */
     char *ahead;         /* the same: solutions by direct; NULL: none */
 };
@@ -446,7 +446,7 @@ static spmv_status open_columns(struct columns *c, bool direct)
         TRY(context_lend(c->ctx, 2 * c->most * c->stride * size, &memory));
     c->copy = memory;
     c->copy_x = c->copy + c->most * c->stride * size;
-    if (device) {
+    if (device && !type_is_complex(c->type)) {
         TRY(context_lend(c->ctx, c->n * (int64_t)sizeof c->k, &c->index));
         TRY(spmv_map_index(c->ctx, SPMV_I64, &(const int64_t){0}, &c->k, c->index, c->n));
     }
@@ -465,6 +465,21 @@ static inline void copy_row(const struct columns *c, int64_t i, char *rows, int6
     }
 }
 
+/* Column v of complex numbers on a device, as two columns of real ones. */
+static spmv_status copy_complex(const struct columns *c, char *rows, int64_t v, char *copy, bool back)
+{
+    const size_t size = spmv_type_size(c->type);
+    char *const one = rows + (size_t)v * size, *const other = copy + (size_t)(v * c->stride) * size;
+    return columns_copy(c->ctx, &(const struct columns_transfer){.type = type_part(c->type),
+                                                                 .n = c->n,
+                                                                 .from_stride = back ? 2 : 2 * c->k,
+                                                                 .to_stride = back ? 2 * c->k : 2,
+                                                                 .columns = 2,
+                                                                 .width = 2,
+                                                                 .from = back ? other : one,
+                                                                 .to = back ? one : other});
+}
+
 /* Copies columns first ... first + width - 1 of an array by rows, or writes them back. */
 static spmv_status copy_columns(const struct columns *c, void *array, int64_t first, int64_t width, char *copy,
                                 bool back)
@@ -472,6 +487,12 @@ static spmv_status copy_columns(const struct columns *c, void *array, int64_t fi
     const size_t size = spmv_type_size(c->type);
     char *const rows = (char *)array + (size_t)first * size;
     const int64_t count = c->n * c->k - first;
+    const bool device = context_on_device(c->ctx);
+    for (int64_t v = 0; v < width && device && c->index == NULL; v++) {
+        const spmv_status st = copy_complex(c, rows, v, copy, back);
+        if (st != SPMV_OK || v == width - 1)
+            return st;
+    }
     for (int64_t v = 0; v < width && c->index != NULL; v++) {
         char *const one = copy + (size_t)(v * c->stride) * size, *const from = rows + (size_t)v * size;
         const spmv_status st = back ? spmv_scatter(c->ctx, c->type, one, c->index, 64, from, count - v, c->n)
@@ -483,8 +504,10 @@ static spmv_status copy_columns(const struct columns *c, void *array, int64_t fi
     for (int64_t i = 0; i < c->n; i++)
         if (size == 4)
             copy_row(c, i, rows, width, copy, back, 4);
-        else
+        else if (size == 8)
             copy_row(c, i, rows, width, copy, back, 8);
+        else
+            copy_row(c, i, rows, width, copy, back, 16);
     return SPMV_OK;
 }
 
@@ -680,15 +703,15 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
                : st;
 }
 
-/* Solves for b, or for -b with -A. */
-static spmv_status solve_signed(spmv_solver *s, const void *b, void *x)
+/* Solves for b, or for -b with -A. ahead: as in struct chain, of one b. */
+static spmv_status solve_signed(spmv_solver *s, const void *b, void *x, const void *ahead)
 {
     spmv_status st = SPMV_OK;
     spmv_plan_info info;
     void *negative = NULL;
     const int vectors = s->options.vectors;
     if (!s->negates || b == NULL || b == x)
-        return vectors == 1 ? solve_single(s, b, x, false, NULL, s->results) : solve_several(s, b, x);
+        return vectors == 1 ? solve_single(s, b, x, false, ahead, s->results) : solve_several(s, b, x);
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
     const int64_t count = info.rows * vectors;
     TRY(context_lend(s->ctx, count * (int64_t)spmv_type_size(info.type), &negative));
@@ -699,7 +722,7 @@ done:
     return st;
 }
 
-spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
+static void forget_results(spmv_solver *s)
 {
     for (int v = 0; v < s->options.vectors; v++) { /* if there is no memory for a solve */
         s->results[v] = not_begun;
@@ -708,6 +731,71 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
         s->told[v] = (struct recycle_told){0, -1, -1};
         name_precond(&s->results[v], s->precond);
     }
-    const spmv_status st = solve_signed(s, b, x);
+}
+
+/* With the checks that follow. */
+static spmv_status solve_and_check(spmv_solver *s, const void *b, void *x, const void *ahead)
+{
+    const spmv_status st = solve_signed(s, b, x, ahead);
     return solver_check_error(s, b, x, s->no_entries ? st : solver_check_rows(s, b, x, st));
+}
+
+/* The results begin with those of right-hand side number `by` from here. */
+static void shift_results(spmv_solver *s, int by)
+{
+    s->results += by;
+    s->errors += by;
+    s->forward_errors += by;
+    s->null_parts += by;
+    s->told += by;
+}
+
+/* Several complex right-hand sides. Each is a solve of its own, with its checks; by direct, their first solutions come
+ * together. Returns the first failure. */
+static spmv_status solve_each(spmv_solver *s, const void *b, void *x)
+{
+    spmv_status st = SPMV_OK, worst = SPMV_OK;
+    const int all = s->options.vectors;
+    spmv_plan_info info;
+    char sentence[512] = "";
+    struct columns c = {.ctx = s->ctx, .n = s->a.rows, .k = all};
+    TRY(spmv_plan_describe(s->plan, &info, sizeof info));
+    TRY(krylov_check(&(const struct krylov){
+        .call = "spmv_solver_solve", .ctx = c.ctx, .plan = s->plan, .info = info, .b = b, .x = x}));
+    c.type = info.type;
+    const int64_t column = (int64_t)spmv_type_size(c.type);
+    TRY(open_columns(&c, takes_ahead(s)));
+    for (int64_t first = 0; first < all; first += c.most) {
+        const int64_t width = min_i64(c.most, all - first);
+        TRY(copy_columns(&c, (void *)b, first, width, c.copy, false));
+        TRY(copy_columns(&c, x, first, width, c.copy_x, false));
+        const bool ahead = width > 1 && takes_ahead(s) && solve_ahead(s, &c, 0, width);
+        for (int64_t v = 0; v < width; v++) {
+            const int64_t at = v * c.stride * column;
+            shift_results(s, (int)(first + v));
+            s->options.vectors = 1;
+            const spmv_status of = solve_and_check(s, c.copy + at, c.copy_x + at, ahead ? c.ahead + at : NULL);
+            s->results->status = of;
+            s->options.vectors = all;
+            shift_results(s, (int)-(first + v));
+            if (of != SPMV_OK && worst == SPMV_OK) {
+                worst = of;
+                snprintf(sentence, sizeof sentence, "right-hand side %lld of %d: %.440s", (long long)(first + v) + 1,
+                         all, spmv_last_error(c.ctx));
+            }
+        }
+        TRY(copy_columns(&c, x, first, width, c.copy_x, true));
+    }
+    if (worst != SPMV_OK)
+        st = context_fail(c.ctx, worst, "%s", sentence);
+done:
+    close_columns(&c);
+    return st;
+}
+
+spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
+{
+    forget_results(s);
+    return s->options.vectors > 1 && type_is_complex(s->plan->type) ? solve_each(s, b, x)
+                                                                    : solve_and_check(s, b, x, NULL);
 }

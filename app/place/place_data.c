@@ -167,7 +167,9 @@ void *place_one(const struct place *place, spmv_group_side side, const void *vec
 
 spmv_status place_interleave(struct place *place, spmv_group_side side, int k, void *vectors, void *rows, bool back)
 {
-    const spmv_type type = place->part.type;
+    const spmv_type given = place->part.type;
+    /* elements of the same size, which the primitives move */
+    const spmv_type type = given == SPMV_C128 ? SPMV_AFFINE_F64 : given == SPMV_C64 ? SPMV_I64 : given;
     const int64_t own = own_elements(place, side), step = k;
     void *index = NULL;
     spmv_status st = own > 0 ? spmv_alloc(place->ctx, own * (int64_t)sizeof step, &index) : SPMV_OK;

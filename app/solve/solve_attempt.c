@@ -12,6 +12,7 @@
 #include "app/solve/solve_job.h"
 #include "app/stops.h"
 #include "core/plural.h"
+#include "core/reals.h"
 
 /* Several right-hand sides that are solved one by one begin at iteration 0 each: the largest of
  * their residuals counts. */
@@ -138,8 +139,9 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
         options.on_iteration = place_writes(job->place) && a->watch.recording ? attempt_on_iteration : NULL;
         st = spmv_group_solver_create(job->place->matrix, &options, &a->together);
     } else {
-        /* recycling solves one after the other, with a plan for one vector */
-        options.plan = job->o->recycle > 0 && job->columns > 1 ? NULL : job->p.plan;
+        /* solved one after the other, with a plan for one vector */
+        const bool in_turn = job->columns > 1 && (job->o->recycle > 0 || type_is_complex(job->type));
+        options.plan = in_turn ? NULL : job->p.plan;
         options.inner = job->o->inner;
         /* every entry was compared */
         options.symmetry_check = job_is_symmetric(job) ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;

@@ -37,11 +37,11 @@ bool job_decides(const struct options *o)
 {
     return o->backend == SPMV_BACKEND_AUTO && o->device < 0 && o->compression != SPMV_COMPRESSION_VALUES &&
            !is_only_on(names_of_methods, SPMV_BACKEND_CUDA, o->method) &&
-           !is_only_on(names_of_rungs, SPMV_BACKEND_CUDA, o->rung);
+           !is_only_on(names_of_rungs, SPMV_BACKEND_CUDA, o->rung) && strcmp(o->solver, "direct:cudss") != 0;
 }
 
-/* The option that names something for the CPU only; NULL: none does. Factors by a module are made
- * and applied on the CPU on any backend. */
+/* The option that names something for the CPU only; NULL: none does. Factors by other modules
+ * than that of cuDSS are made and applied on the CPU on any backend. */
 static const char *cpu_only(const struct options *o, char *text, size_t size)
 {
     const struct {

@@ -176,9 +176,8 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
         return st;
     job->b = job->b_read;
     job->columns = job->columns > 0 ? job->columns : 1;
-    if ((o->inner || type_is_complex(job->type)) && job->columns > 1) {
-        complain("%s only one right-hand side, not %d", o->inner ? "--inner supports" : "complex systems support",
-                 job->columns);
+    if (o->inner && job->columns > 1) {
+        complain("--inner supports only one right-hand side, not %d", job->columns);
         return refuse(job, SPMV_ERROR_UNSUPPORTED);
     }
     return SPMV_OK;

@@ -247,7 +247,7 @@ typedef struct spmv_solver_options {
      * pattern. */
     spmv_type type;
 
-    int vectors; /* right-hand sides solved at once, from 1; default 1 */
+    int vectors; /* right-hand sides solved at once, from 1; complex ones one after the other; default 1 */
 
     /* 1: iterate in f32 and correct x in f64, as with the option inner of spmv_cg. It needs the
      * type f64 and one right-hand side. Default 0. */
@@ -381,8 +381,8 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  *
  * Errors: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_METHOD (no such solver, rung or preconditioner; the
  * message lists the names), SPMV_ERROR_TYPE (also: inner without f64), SPMV_ERROR_SINGULAR (no
- * factors), SPMV_ERROR_NOT_POSITIVE (direct:cholmod), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner or a complex type with
- * several right-hand sides; inner or a rung with another solver than cg; a preconditioner with
+ * factors), SPMV_ERROR_NOT_POSITIVE (direct:cholmod), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner with several
+ * right-hand sides; a plan for several complex vectors; inner or a rung with another solver than cg; a preconditioner with
  * direct; direct without a module; direct:cudss without a GPU), SPMV_ERROR_LIMIT (also:
  * inner, and a value is too large for f32), SPMV_ERROR_ARGUMENT (also: an option out of its range;
  * the message names it), SPMV_ERROR_SIZE (also: a plan for another matrix), those of
@@ -583,12 +583,12 @@ SPMV_API spmv_status spmv_solver_solve_operation(spmv_solver *solver, spmv_opera
  * the bits then depend on their number. cg solves together as many as the option vectors says. All others
  * solve one right-hand side after the other.
  *
- *   vectors  at least 1; 1 with a complex type and of a solver that was made for a plan
+ *   vectors  at least 1; 1 of a solver that was made for a plan
  *   b, x     rows times vectors elements, by rows: right-hand side v of row i is element i * vectors + v
  *   result   NULL, or `vectors` structs
  *
  * Errors: those of spmv_solver_solve_operation; SPMV_ERROR_ARGUMENT (vectors below 1), SPMV_ERROR_UNSUPPORTED (more than
- * 1 with a complex type or of a solver for a plan), SPMV_ERROR_MEMORY.
+ * 1 of a solver for a plan), SPMV_ERROR_MEMORY.
  * Determinism: the same bits every time and for any number of threads, for the same number of right-hand sides. */
 SPMV_API spmv_status spmv_solver_solve_many(spmv_solver *solver, spmv_operation operation, int vectors, const void *b,
                                             void *x, spmv_solver_result *result, size_t size);

@@ -919,3 +919,15 @@ def test_factors_take_any_number_of_columns(name, trans):
     with pytest.raises(ValueError):
         solver.solve(B, trans=trans)
     np.testing.assert_allclose(solver.solve((op @ X)[:, 0], trans=trans).x, X[:, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize("trans", ["N", "T", "H"])
+def test_factors_take_complex_columns(trans):
+    A = spmv.generate("convdiff2d:8,5").astype(complex)
+    A.data = A.data * np.exp(0.1j * np.arange(A.nnz))
+    op = {"N": A, "T": A.T, "H": A.conj().T}[trans]
+    X = np.arange(64 * 5).reshape(64, 5) % 7 + 1j * (np.arange(64 * 5).reshape(64, 5) % 5)
+    for solver in _factors(A, "direct"), spmv.Solver(A, solver="direct", vectors=5):
+        result = solver.solve(op @ X, trans=trans)
+        assert result.converged and result.solver == "direct" and len(result.columns) == 5
+        np.testing.assert_allclose(result.x, X, atol=1e-9)

@@ -1,5 +1,9 @@
-/* A sparse direct solver. This file turns A into the columns (CSC) that the modules take, in f64 or
- * c128, chooses the module, and moves vectors between the context's memory and the module's.
+/* A sparse direct solver. This file chooses the module, turns A into the columns (CSC) that those on the host take, in
+ * f64 or c128, and moves vectors between the context's memory and theirs. What a module for a GPU takes is in
+ * direct_rows.h: its matrix and vectors stay on the device.
+ *
+ * A is copied when a library is opened that needs it: to the host, to the rows on the device, or, if one library follows
+ * another, to both. What the library that makes the factors does not need is released.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/direct/direct.h"
@@ -11,16 +15,11 @@
 #include "core/reals.h"
 #include "formats/matrix_internal.h"
 #include "product/plan_internal.h"
+#include "solvers/direct/direct_rows.h"
 #include "solvers/exchange/rank_tools.h"
-#include "solvers/modules/direct_module.h"
 #include "solvers/solver_module.h"
 
 enum { SENTENCE = 384, BRIEF = 128 };
-
-struct direct_facts {
-    bool symmetric, hermitian; /* as in struct direct_problem */
-    bool positive;             /* the diagonal: real and above 0 */
-};
 
 struct direct {
     spmv_context *ctx;
@@ -33,16 +32,20 @@ struct direct {
     const char *why; /* the library; NULL: requested by name, or dense */
     void *state;     /* of the module; NULL for n = 0 */
     bool factored;
-    spmv_type type; /* of A; f64 for a pattern */
-    int64_t n, nnz; /* of A as given */
-    int parts;      /* doubles per number: 1 or 2 */
-    int64_t *col_ptr, *row;
-    int64_t *place; /* entry k of A is added to number place[k] of val */
+    spmv_type type;               /* of A; f64 for a pattern */
+    int64_t n, nnz;               /* of A as given */
+    int parts;                    /* doubles per number: 1 or 2 */
+    const spmv_csr *given;        /* A, during a call that may open a library */
+    struct direct_rows *gpu_rows; /* A there; NULL: not needed */
+    bool rows_fresh, host_fresh;  /* whether gpu_rows and val have the present values */
+    int64_t *col_ptr, *row;       /* A on the host; NULL: not needed */
+    int64_t *place;               /* entry k of A is added to number place[k] of val */
     double *val;
+    int64_t host_bytes;          /* of these four, x and stage */
     bool adjoint;                /* solves for the conjugate transpose, with the factors of `lender` */
     const struct direct *lender; /* of state and the figures; NULL: own ones */
-    double *x;                   /* n numbers: b, then the solution */
-    void *stage;                 /* on cuda: a vector in its own type */
+    double *x;                   /* n numbers: b, then the solution; on the host */
+    void *stage;                 /* on cuda, of a library on the host: a vector in its own type */
     /* of several ranks, each of which has all factors; else NULL */
     const struct plan_ranks *ranks;
     double *own;     /* the numbers of own rows */
@@ -123,17 +126,6 @@ static spmv_status take_values(struct direct *d, const void *values)
 
 /* ------------------------------------------------------------------ facts */
 
-/* Whether two numbers are equal but for rounding; conjugates: a and the conjugate of b. What one triangle then tells
- * differs from A by less than the factors do. */
-static void compare(const double *a, const double *b, int parts, bool *equal, bool *conjugates)
-{
-    enum { ROUNDINGS = 16 };
-    const double size = hypot(a[0], parts == 2 ? a[1] : 0), most = ROUNDINGS * real_limits_of(SPMV_F64).roundoff * size;
-    const double re = fabs(a[0] - b[0]);
-    *equal = *equal && re <= most && (parts == 1 || fabs(a[1] - b[1]) <= most);
-    *conjugates = *conjugates && re <= most && (parts == 1 || fabs(a[1] + b[1]) <= most);
-}
-
 /* The entries of column j of A' are those of row j of A: while columns are read in ascending order, the next entry of
  * each column in turn must be its mirror image. next: n integers. */
 static struct direct_facts look_at(const struct direct *d, int64_t *next)
@@ -147,7 +139,7 @@ static struct direct_facts look_at(const struct direct *d, int64_t *next)
             if (mirror == d->col_ptr[i + 1] || d->row[mirror] != j)
                 f.symmetric = f.hermitian = false;
             else
-                compare(d->val + k * d->parts, d->val + mirror * d->parts, d->parts, &f.symmetric, &f.hermitian);
+                direct_compare(d->val + k * d->parts, d->val + mirror * d->parts, d->parts, &f.symmetric, &f.hermitian);
             if (i == j)
                 diagonal = d->val[k * d->parts] > 0;
         }
@@ -156,7 +148,102 @@ static struct direct_facts look_at(const struct direct *d, int64_t *next)
     return f;
 }
 
+/* ------------------------------------------------------------------ copies of A */
+
+static void drop_host(struct direct *d)
+{
+    host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage);
+    d->col_ptr = d->row = d->place = NULL;
+    d->val = d->x = NULL;
+    d->stage = NULL;
+    d->bytes -= d->host_bytes;
+    d->host_bytes = 0;
+    d->host_fresh = false;
+}
+
+static void drop_rows(struct direct *d)
+{
+    if (d->gpu_rows == NULL)
+        return;
+    d->bytes -= d->gpu_rows->bytes;
+    direct_rows_free(d->ctx, d->gpu_rows);
+    host_free(d->gpu_rows);
+    d->gpu_rows = NULL;
+    d->rows_fresh = false;
+}
+
+static spmv_status allocate_host(struct direct *d)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t before = d->bytes;
+    TRY(get(d, (d->n + 1) * 8, "columns of a matrix", (void **)&d->col_ptr));
+    TRY(get(d, d->nnz * 8, "rows of a matrix", (void **)&d->row));
+    TRY(get(d, d->nnz * 8, "places of entries", (void **)&d->place));
+    TRY(get(d, d->nnz * 8 * d->parts, "values of a matrix", (void **)&d->val));
+    TRY(get(d, d->n * 8 * d->parts, "a vector", (void **)&d->x));
+    if (context_on_device(d->ctx))
+        TRY(get(d, d->n * 8 * d->parts, "a vector", &d->stage));
+done:
+    d->host_bytes = d->bytes - before;
+    return st;
+}
+
+/* A on the host, with the present values. */
+static spmv_status need_host(struct direct *d)
+{
+    spmv_status st = SPMV_OK;
+    struct csr_copies copies = {0};
+    spmv_csr host;
+    const bool first = d->col_ptr == NULL;
+    if (d->host_fresh)
+        return SPMV_OK;
+    TRY(csr_to_host(d->ctx, d->given, false, &host, &copies));
+    if (first) {
+        TRY(csr_check(d->ctx, "direct", &host, CSR_ANY_ORDER));
+        TRY(allocate_host(d));
+        TRY(take_pattern(d, &host));
+    }
+    TRY(take_values(d, host.val));
+    d->host_fresh = true;
+done:
+    csr_free_host(&copies);
+    if (st != SPMV_OK && first)
+        drop_host(d);
+    return st;
+}
+
+/* A by rows on the GPU, with the present values. facts: what they are like. */
+static spmv_status need_rows(struct direct *d, struct direct_facts *facts)
+{
+    spmv_status st = SPMV_OK;
+    struct csr_copies copies = {0};
+    spmv_csr there;
+    const bool first = d->gpu_rows == NULL;
+    if (d->rows_fresh)
+        return SPMV_OK;
+    TRY(csr_to_context(d->ctx, d->given, true, &there, &copies));
+    if (first) {
+        TRY(csr_check_anywhere(d->ctx, "direct", &there, CSR_ANY_ORDER));
+        TRY(host_alloc(d->ctx, sizeof *d->gpu_rows, "the rows of a matrix", (void **)&d->gpu_rows));
+        st = direct_rows_take(d->ctx, &there, d->parts, d->gpu_rows);
+        d->bytes += d->gpu_rows->bytes;
+        TRY(st);
+    }
+    TRY(direct_rows_take_values(d->ctx, d->gpu_rows, &there, facts));
+    d->rows_fresh = true;
+done:
+    csr_free_context(d->ctx, &copies);
+    if (st != SPMV_OK && first)
+        drop_rows(d);
+    return st;
+}
+
 /* ------------------------------------------------------------------ choice */
+
+/* A seam: an emulated GPU, in tests, has a module of its own. */
+#ifndef GPU_MODULE
+#define GPU_MODULE "spmv_direct_cudss.so"
+#endif
 
 /* The libraries, in the order in which they are tried. What cannot be opened, cannot take A or finds that it is not what
  * it needs, is followed by the next one. The first one, for a GPU, is tried if those on the host take longer. */
@@ -167,7 +254,7 @@ static const struct library {
     const char *why;
 } libraries[] = {
     {"direct:cudss",
-     {"direct", "spmv_direct_cudss.so", "spmv_direct_module",
+     {"direct", GPU_MODULE, "spmv_direct_module",
       "direct:cudss needs the library cuDSS and a module: install nvidia-cudss-cu13 (PyPI) and build again with "
       "CUDSS_ROOT set to its folder nvidia/cu13, or set SPMV_MODULE_PATH to the module's folder",
       DIRECT_MODULE_ABI},
@@ -270,21 +357,43 @@ static spmv_status failed(const struct direct *d, spmv_status st, const char *wh
                               d->module->version, (long long)d->refused, (double)limit * 1e-6, (double)d->left * 1e-6);
 }
 
+static bool is_on_gpu(const struct direct *d)
+{
+    return d->library != NULL && d->library->takes == FOR_GPU;
+}
+
+/* Before and after each call of the module. */
+static spmv_status enter_module(const struct direct *d)
+{
+    return is_on_gpu(d) ? direct_rows_enter(d->ctx, d->gpu_rows) : SPMV_OK;
+}
+
+static spmv_status leave_module(const struct direct *d, spmv_status st)
+{
+    return is_on_gpu(d) ? direct_rows_leave(d->ctx, st) : st;
+}
+
 static spmv_status factorise(struct direct *d)
 {
     char why[DIRECT_WHY] = "";
     d->figures.has_determinant = false;
     d->figures.negative = d->figures.zero = -1;
     d->refused = 0;
-    const spmv_status st = d->module->factor(d->state, d->val, &d->figures, why);
+    spmv_status st = enter_module(d);
+    if (st != SPMV_OK)
+        return st;
+    st = leave_module(d, d->module->factor(d->state, d->val, &d->figures, why));
     return st == SPMV_OK ? st : failed(d, st, why);
 }
 
 static void close_module(struct direct *d)
 {
+    const bool entered = d->state != NULL && enter_module(d) == SPMV_OK;
     if (d->state != NULL)
         d->module->close(d->state);
     d->state = NULL;
+    if (entered)
+        (void)leave_module(d, SPMV_OK);
 }
 
 static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
@@ -302,10 +411,13 @@ static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
                                            .take = take,
                                            .user = d,
                                            .shared = &shared,
-                                           .stream = spmv_context_stream(d->ctx)};
+                                           .device = is_on_gpu(d) ? &d->gpu_rows->device : NULL};
     d->figures = (struct direct_figures){.rcond = -1, .negative = -1, .zero = -1};
     d->refused = 0;
-    const spmv_status st = d->module->open(&problem, &d->state, &d->figures, why);
+    spmv_status st = enter_module(d);
+    if (st != SPMV_OK)
+        return st;
+    st = leave_module(d, d->module->open(&problem, &d->state, &d->figures, why));
     if (st != SPMV_OK)
         return failed(d, st, why);
     int64_t bytes = 0;
@@ -370,7 +482,9 @@ static spmv_status open_library(struct direct *d, const struct library *l)
     if (d->module == NULL)
         return SPMV_ERROR_UNSUPPORTED;
     d->why = d->name == NULL ? l->why : NULL;
-    const spmv_status st = analyse(d, &d->facts);
+    spmv_status st = l->takes == FOR_GPU ? need_rows(d, &d->facts) : need_host(d);
+    if (st == SPMV_OK)
+        st = analyse(d, &d->facts);
     return next_fits(d, st) || (st == SPMV_OK && next_is_there(d) && is_heavy(d)) ? SPMV_ERROR_UNSUPPORTED : st;
 }
 
@@ -423,78 +537,81 @@ static spmv_status try_factors(struct direct *d)
 {
     static const double most = 1e-3; /* times |A| |x|: refinement gains as many digits a step */
     spmv_status st = SPMV_OK;
-    double *rest = NULL, *size = NULL, worst = 0;
+    bool solved = false;
     char why[DIRECT_WHY] = "";
-    TRY(host_alloc(d->ctx, d->n * 8 * d->parts, "a vector", (void **)&rest));
-    TRY(host_alloc(d->ctx, d->n * 8, "a vector", (void **)&size));
-    memset(d->x, 0, (size_t)(d->n * d->parts) * 8);
-    for (int64_t j = 0; j < d->n; j++)
-        for (int64_t e = d->col_ptr[j]; e < d->col_ptr[j + 1]; e++)
-            for (int p = 0; p < d->parts; p++)
-                d->x[d->row[e] * d->parts + p] += d->val[e * d->parts + p];
-    memcpy(rest, d->x, (size_t)(d->n * d->parts) * 8);
-    memset(size, 0, (size_t)d->n * 8);
-    TRY(d->module->solve(d->state, d->x, 1, why));
-    for (int64_t j = 0; j < d->n; j++)
-        for (int64_t e = d->col_ptr[j]; e < d->col_ptr[j + 1]; e++) {
-            const double *const a = d->val + e * d->parts, *const x = d->x + j * d->parts;
-            double *const r = rest + d->row[e] * d->parts;
-            r[0] -= d->parts == 2 ? a[0] * x[0] - a[1] * x[1] : a[0] * x[0];
-            if (d->parts == 2)
-                r[1] -= a[0] * x[1] + a[1] * x[0];
-            size[d->row[e]] += hypot(a[0], d->parts == 2 ? a[1] : 0) * fmax(1, hypot(x[0], d->parts == 2 ? x[1] : 0));
-        }
-    for (int64_t i = 0; i < d->n && !(worst > most); i++) {
-        const double of = hypot(rest[i * d->parts], d->parts == 2 ? rest[i * d->parts + 1] : 0);
-        worst = size[i] > 0 && of <= most * size[i] ? worst : INFINITY;
-    }
-    if (worst > most)
+    TRY(direct_rows_sum(d->ctx, d->gpu_rows));
+    TRY(enter_module(d));
+    st = leave_module(d, d->module->solve(d->state, d->gpu_rows->x, 1, why));
+    if (st != SPMV_OK)
+        return failed(d, st, why);
+    TRY(direct_rows_solved(d->ctx, d->gpu_rows, most, &solved));
+    if (!solved)
         st = context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "direct: %s does not solve with A", d->module->version);
 done:
-    host_free_all(rest, size);
     return st;
 }
 
-/* An analysis for d->val. The last one stays, if a new solver would have the same library and tell it the same. */
-static spmv_status renew_analysis(struct direct *d)
+/* d->facts: what the values of d->given are like. They are read where the library takes them. */
+static spmv_status look(struct direct *d)
 {
     spmv_status st = SPMV_OK;
     int64_t *next = NULL;
+    const bool named = d->name != NULL && strcmp(d->name, on_gpu->name) == 0;
+    if (context_on_device(d->ctx) && (named || (d->state != NULL && is_on_gpu(d))))
+        return need_rows(d, &d->facts);
+    TRY(need_host(d));
     TRY(host_alloc(d->ctx, d->n * 8, "columns of a matrix", (void **)&next));
-    const struct direct_facts last = d->facts;
     d->facts = look_at(d, next);
-    const bool other = d->facts.symmetric != last.symmetric || d->facts.hermitian != last.hermitian ||
-                       is_positive(&d->facts) != is_positive(&last);
-    if (d->state == NULL || other || (d->name == NULL && d->indefinite)) {
-        d->indefinite = false;
-        st = d->name != NULL ? open_named(d) : open_first(d);
-    }
 done:
     host_free(next);
     return st;
+}
+
+/* An analysis for the present values. The last one stays, if a new solver would have the same library and tell it the
+ * same. */
+static spmv_status renew_analysis(struct direct *d)
+{
+    const struct direct_facts last = d->facts;
+    const spmv_status st = look(d);
+    if (st != SPMV_OK)
+        return st;
+    const bool other = d->facts.symmetric != last.symmetric || d->facts.hermitian != last.hermitian ||
+                       is_positive(&d->facts) != is_positive(&last);
+    if (d->state != NULL && !other && (d->name != NULL || !d->indefinite))
+        return SPMV_OK;
+    d->indefinite = false;
+    return d->name != NULL ? open_named(d) : open_first(d);
 }
 
 /* Of a library on a GPU, tried: where it fails, another one may not. */
 static spmv_status make_factors(struct direct *d)
 {
     const spmv_status st = factorise(d);
-    return st == SPMV_OK && d->library != NULL && d->library->takes == FOR_GPU && d->name == NULL ? try_factors(d) : st;
+    return st == SPMV_OK && is_on_gpu(d) && d->name == NULL ? try_factors(d) : st;
 }
 
-spmv_status direct_factor(struct direct *d)
+spmv_status direct_factor(struct direct *d, const spmv_csr *a)
 {
+    d->given = a;
     d->factored = false;
     spmv_status st = d->n > 0 ? make_factors(d) : SPMV_OK;
     while ((st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_UNSUPPORTED || next_fits(d, st)) && d->name == NULL &&
            d->library != NULL) {
         d->indefinite = d->indefinite || st == SPMV_ERROR_NOT_POSITIVE;
         st = d->library->takes == FOR_POSITIVE && d->indefinite ? open_first(d) : open_from(d, d->library + 1);
-        if (st == SPMV_OK)
-            st = make_factors(d);
+        if (st != SPMV_OK) /* none is left */
+            break;
+        st = make_factors(d);
     }
+    d->given = NULL;
     d->factored = st == SPMV_OK;
-    if (d->factored)
-        describe(d);
+    if (!d->factored)
+        return st;
+    if (is_on_gpu(d))
+        drop_host(d);
+    else
+        drop_rows(d);
+    describe(d);
     return st;
 }
 
@@ -510,22 +627,11 @@ static spmv_status check(spmv_context *ctx, const spmv_csr *a)
     return SPMV_OK;
 }
 
-static spmv_status make(struct direct *d, const spmv_csr *a, bool dense)
+static spmv_status make_dense(struct direct *d)
 {
-    spmv_status st = SPMV_OK;
-    TRY(get(d, (d->n + 1) * 8, "columns of a matrix", (void **)&d->col_ptr));
-    TRY(get(d, d->nnz * 8, "rows of a matrix", (void **)&d->row));
-    TRY(get(d, d->nnz * 8, "places of entries", (void **)&d->place));
-    TRY(get(d, d->nnz * 8 * d->parts, "values of a matrix", (void **)&d->val));
-    TRY(get(d, d->n * 8 * d->parts, "a vector", (void **)&d->x));
-    if (context_on_device(d->ctx))
-        TRY(get(d, d->n * 8 * d->parts, "a vector", &d->stage));
-    TRY(take_pattern(d, a));
-    TRY(take_values(d, a->val));
+    const spmv_status st = need_host(d);
     d->module = &direct_dense;
-    TRY(dense ? analyse(d, &d->facts) : renew_analysis(d));
-done:
-    return st;
+    return st == SPMV_OK ? analyse(d, &d->facts) : st;
 }
 
 /* Without factors. dense: of the whole square. */
@@ -534,26 +640,25 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const char *name
 {
     spmv_status st = SPMV_OK;
     struct direct *d = NULL;
-    struct csr_copies copies = {0};
-    spmv_csr host;
     *direct = NULL;
     TRY(check(ctx, a));
-    TRY(csr_to_host(ctx, a, false, &host, &copies));
-    TRY(csr_check(ctx, "direct", &host, CSR_ANY_ORDER));
     TRY(host_alloc(ctx, sizeof *d, "a direct solver", (void **)&d));
     *d = (struct direct){.ctx = ctx,
                          .name = name,
                          .most = most,
+                         .given = a,
                          .type = a->val != NULL ? a->type : SPMV_F64,
                          .n = a->rows,
                          .nnz = a->nnz,
                          .bytes = sizeof *d,
                          .rows = a->rows};
     d->parts = type_parts(d->type);
-    if (d->n > 0)
-        TRY(make(d, &host, dense));
+    if (d->n == 0)
+        TRY(csr_check_anywhere(ctx, "direct", a, CSR_ANY_ORDER));
+    else
+        TRY(dense ? make_dense(d) : renew_analysis(d));
+    d->given = NULL;
 done:
-    csr_free_host(&copies);
     if (st != SPMV_OK) {
         direct_destroy(d);
         d = NULL;
@@ -567,9 +672,9 @@ spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, double most, st
     return create(ctx, a, NULL, most, false, direct);
 }
 
-static spmv_status factor_new(struct direct **direct)
+static spmv_status factor_new(const spmv_csr *a, struct direct **direct)
 {
-    const spmv_status st = direct_factor(*direct);
+    const spmv_status st = direct_factor(*direct, a);
     if (st != SPMV_OK) {
         direct_destroy(*direct);
         *direct = NULL;
@@ -580,38 +685,36 @@ static spmv_status factor_new(struct direct **direct)
 spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct)
 {
     const spmv_status st = create(ctx, a, name, INFINITY, false, direct);
-    return st == SPMV_OK ? factor_new(direct) : st;
+    return st == SPMV_OK ? factor_new(a, direct) : st;
 }
 
 spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
 {
     const spmv_status st = create(ctx, a, NULL, INFINITY, true, direct);
-    return st == SPMV_OK ? factor_new(direct) : st;
+    return st == SPMV_OK ? factor_new(a, direct) : st;
 }
 
 spmv_status direct_update(struct direct *d, const spmv_csr *a)
 {
-    spmv_status st = SPMV_OK;
-    struct csr_copies copies = {0};
-    spmv_csr host;
     if (d->n == 0 || d->lender != NULL)
         return SPMV_OK;
-    TRY(csr_to_host(d->ctx, a, false, &host, &copies));
-    TRY(take_values(d, host.val));
-    TRY(renew_analysis(d));
-    TRY(direct_factor(d));
-done:
-    csr_free_host(&copies);
-    return st;
+    d->given = a;
+    d->host_fresh = d->rows_fresh = d->factored = false;
+    const spmv_status st = renew_analysis(d);
+    d->given = NULL;
+    return st == SPMV_OK ? direct_factor(d, a) : st;
 }
 
 void direct_destroy(struct direct *d)
 {
     if (d == NULL)
         return;
-    if (d->lender == NULL)
+    if (d->lender == NULL) {
         close_module(d);
-    host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage, d->own, d->offset);
+        drop_rows(d);
+    }
+    drop_host(d);
+    host_free_all(d->own, d->offset);
     host_free(d);
 }
 
@@ -634,6 +737,8 @@ spmv_status direct_create_adjoint(const struct direct *of, struct direct **direc
                          .parts = of->parts,
                          .adjoint = !of->adjoint,
                          .lender = of,
+                         .library = of->library,
+                         .gpu_rows = of->gpu_rows,
                          .factored = of->factored,
                          .rows = of->rows,
                          .figures = of->figures,
@@ -641,6 +746,8 @@ spmv_status direct_create_adjoint(const struct direct *of, struct direct **direc
     d->figures.bytes = 0;
     memcpy(d->sentence, of->sentence, sizeof d->sentence);
     memcpy(d->brief, of->brief, sizeof d->brief);
+    if (is_on_gpu(d))
+        goto done;
     TRY(get(d, d->n * 8 * d->parts, "a vector", (void **)&d->x));
     if (context_on_device(d->ctx))
         TRY(get(d, d->n * 8 * d->parts, "a vector", &d->stage));
@@ -704,17 +811,38 @@ static spmv_status take_right_side(struct direct *d, spmv_type part, const void 
 static spmv_status solve_numbers(const struct direct *d, double *x, int64_t columns)
 {
     char why[DIRECT_WHY] = "";
-    const spmv_status st =
-        d->adjoint ? d->module->solve_adjoint(d->state, x, columns, why) : d->module->solve(d->state, x, columns, why);
+    spmv_status st = enter_module(d);
+    if (st != SPMV_OK)
+        return st;
+    st = leave_module(d, d->adjoint ? d->module->solve_adjoint(d->state, x, columns, why)
+                                    : d->module->solve(d->state, x, columns, why));
     return st == SPMV_OK ? st : fail(d, st, why);
 }
 
-static spmv_status check_type(const struct direct *d, spmv_type type)
+/* The right-hand sides and solutions stay on the device. One column after the other. */
+static spmv_status solve_on_gpu(const struct direct *d, spmv_type type, int64_t columns, int64_t stride, const void *b,
+                                void *x)
 {
-    return type_is_floating(type) && type_is_complex(type) == type_is_complex(d->type)
-               ? SPMV_OK
-               : context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
-                              spmv_type_name(d->type), spmv_type_name(type));
+    spmv_status st = SPMV_OK;
+    struct direct_rows *const rows = d->gpu_rows;
+    const int64_t column = stride * (int64_t)spmv_type_size(type);
+    TRY(direct_rows_check(d->ctx, rows, "b", type, columns, stride, b));
+    for (int64_t v = 0; v < columns; v++) {
+        TRY(direct_rows_read(d->ctx, rows, type, (const char *)b + v * column));
+        TRY(solve_numbers(d, rows->x, 1));
+        TRY(direct_rows_write(d->ctx, rows, type, (char *)x + v * column));
+    }
+    TRY(direct_rows_check(d->ctx, rows, "x", type, columns, stride, x));
+done:
+    return st;
+}
+
+static spmv_status check_call(const struct direct *d, spmv_type type)
+{
+    if (!type_is_floating(type) || type_is_complex(type) != type_is_complex(d->type))
+        return context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
+                            spmv_type_name(d->type), spmv_type_name(type));
+    return d->factored ? SPMV_OK : context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "direct: there are no factors");
 }
 
 spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *x)
@@ -722,9 +850,11 @@ spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *
     spmv_status st = SPMV_OK;
     const spmv_type part = type_part(type);
     const int64_t bytes = d->rows * (int64_t)spmv_type_size(type);
-    TRY(check_type(d, type));
+    TRY(check_call(d, type));
     if (d->n == 0)
         return SPMV_OK;
+    if (is_on_gpu(d))
+        return solve_on_gpu(d, type, 1, d->n, b, x);
     const void *from = b;
     void *to = x;
     if (context_on_device(d->ctx)) {
@@ -754,11 +884,11 @@ spmv_status direct_solve_columns(struct direct *d, spmv_type type, int64_t colum
     const int64_t bytes = ((columns - 1) * stride + d->n) * (int64_t)spmv_type_size(type);
     double *numbers = NULL;
     void *stage = NULL;
-    TRY(check_type(d, type));
-    if (!d->factored)
-        return context_fail(d->ctx, SPMV_ERROR_UNSUPPORTED, "direct: there are no factors");
+    TRY(check_call(d, type));
     if (d->n == 0 || columns == 0)
         return SPMV_OK;
+    if (is_on_gpu(d))
+        return solve_on_gpu(d, type, columns, stride, b, x);
     TRY(host_alloc(d->ctx, columns * count * 8, "right-hand sides", (void **)&numbers));
     const void *from = b;
     void *to = x;

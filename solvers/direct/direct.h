@@ -4,7 +4,8 @@
  * that CHOLMOD finds not to be positive definite, are factorised by KLU or, if the factors take many operations for each
  * nonzero, by UMFPACK.
  *
- * It computes in f64 or c128, whatever the matrix's type is, and but for cuDSS on the CPU, whatever the backend is.
+ * It computes in f64 or c128, whatever the matrix's type is, and but for cuDSS on the CPU, whatever the backend is. With
+ * cuDSS the matrix, b and x stay in the device's memory; with the others they are copied to the host.
  * The same matrix and right-hand side give the same bits. The solution is not refined here.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -31,10 +32,10 @@ struct direct;
 spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, const char *name, struct direct **direct);
 void direct_destroy(struct direct *direct);
 
-/* The same in two steps: the order and what it leads to; the factors, which a solve needs. most: nanoseconds; a library
- * whose analysis alone takes that is not tried. */
+/* The same in two steps: the order and what it leads to; the factors, which a solve needs. Both get the same a, which
+ * another library may need in the second. most: nanoseconds; a library whose analysis alone takes that is not tried. */
 spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, double most, struct direct **direct);
-spmv_status direct_factor(struct direct *direct);
+spmv_status direct_factor(struct direct *direct, const spmv_csr *a);
 
 /* Nanoseconds that making the factors is expected to take, by the operations that the analysis counts; infinite: not
  * known. */

@@ -2,7 +2,8 @@
  * needs it, so that libspmv does not link it.
  *
  * A module is a shared object, such as spmv_direct_klu.so, with one symbol, spmv_direct_module. Everything
- * is in host memory. A complex number is two doubles. Functions return SPMV_OK, or another status
+ * is in host memory, or, of a module that computes on a GPU, the matrix and the vectors are in the device's memory, and
+ * calls may only queue their work. A complex number is two doubles. Functions return SPMV_OK, or another status
  * with a message in why.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -15,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DIRECT_MODULE_ABI = 4, DIRECT_WHY = 512 };
+enum { DIRECT_MODULE_ABI = 5, DIRECT_WHY = 512 };
 
 struct direct_problem;
 
@@ -30,13 +31,22 @@ struct direct_shared {
     int calls, threads; /* in progress; of BLAS outside of them */
 };
 
-/* A square matrix by columns (CSC), n > 0. Rows ascend strictly in each column. The arrays must live
+/* A matrix in the device's memory, by rows (CSR). Columns ascend strictly in each row. */
+struct direct_device {
+    int64_t nnz; /* below 2^31 */
+    const int32_t *row_ptr, *col;
+    const double *val; /* factor finds others in the same place */
+    void *stream;      /* a cudaStream_t, which may be another one in each call; its device is current */
+};
+
+/* A square matrix, n > 0, by columns (CSC), whose rows ascend strictly, or in the device's memory. The arrays must live
  * until close returns. */
 struct direct_problem {
     int64_t n;
     const int64_t *col_ptr; /* n + 1 offsets; the first is 0 */
     const int64_t *row;
-    const double *val; /* of which the analysis may make use; factor may be given others */
+    const double *val;                  /* of which the analysis may make use; factor may be given others */
+    const struct direct_device *device; /* of a module for a GPU, in place of the three above; else NULL */
     bool complex;
     bool symmetric;  /* A = A^T, of the values too, but for rounding: one triangle is enough */
     bool hermitian;  /* A = A^H; of a real matrix the same */
@@ -48,8 +58,6 @@ struct direct_problem {
     bool (*take)(void *user, int64_t bytes);
     void *user;
     struct direct_shared *shared;
-
-    void *stream; /* of the GPU on which the module computes; NULL: on the host */
 };
 
 struct direct_figures {
@@ -95,7 +103,8 @@ struct direct_product {
 
 static inline struct direct_product direct_product_of_none(void)
 {
-    return (struct direct_product){0, {1, 0}};
+    const struct direct_product one = {0, {1, 0}};
+    return one;
 }
 
 /* Multiplies by a number, of one or two doubles. 0: the logarithm becomes -INFINITY and the phase 0. */
@@ -103,7 +112,8 @@ static inline void direct_product_add(struct direct_product *p, const double *nu
 {
     const double im = complex ? number[1] : 0, size = complex ? hypot(number[0], im) : fabs(number[0]);
     if (size == 0) {
-        *p = (struct direct_product){-INFINITY, {0, 0}};
+        p->log = -INFINITY;
+        p->phase[0] = p->phase[1] = 0;
         return;
     }
     const double re = number[0] / size, turn = im / size, before = p->phase[0];

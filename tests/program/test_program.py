@@ -518,6 +518,15 @@ class Complex(Case):
         load = json.loads(self.ok("bench", "--op", "load", path, "--json", "-q").stdout)["result"]
         self.assertEqual((load["type"], load["op"]), ("c128", "load"))
 
+    def test_several_right_hand_sides(self):
+        path = self.write("a.mtx", "%%MatrixMarket matrix coordinate complex general\n5 5 9\n" + "".join(
+            f"{i} {i} 4 {i}\n" for i in range(1, 6)) + "".join(f"{i} {i + 1} 1 -0.5\n" for i in range(1, 5)))
+        for more in [], ["--ranks", "2"], ["--type", "c64", "--rtol", "1e-5"]:
+            done = json.loads(self.ok("solve", path, "--vectors", "3", "--json", "-q", *more).stdout)
+            sides = done["result"]["cg"]["right_hand_sides"]
+            self.assertEqual([one["status"] for one in sides], ["ok"] * 3)
+            self.assertTrue(all(one["true_residual"] <= one["tolerance"] for one in sides))
+
     def test_planted_error_is_found(self):
         path = self.write("a.mtx", self.matrix("general")[0])
         for (backend, _), kind in itertools.product(self.usable_backends(), ["c128", "c64"]):

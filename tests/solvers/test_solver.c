@@ -1009,11 +1009,16 @@ static void refusals(void **state)
     a = s.host;
     a.nnz--;
     assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_SIZE, "spmv_solver_create: row_ptr runs");
-    a = s.host;
+    a = s.there;
     a.type = SPMV_C64; /* two f32 for each f64 */
-    o.vectors = 2;
-    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_UNSUPPORTED, "complex");
-    o.vectors = 1;
+    spmv_plan_options several;
+    spmv_plan_options_init(&several, sizeof several);
+    several.vectors = 2;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &several, &o.plan));
+    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_UNSUPPORTED,
+                 "at once are not supported with type c64");
+    spmv_plan_destroy(o.plan);
+    o.plan = NULL;
     a.type = SPMV_I32;
     assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_TYPE, "i32");
     static const struct {

@@ -471,7 +471,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
 
     def _takes_any_number(self) -> bool:
         """Whether columns are solved at once, whatever their number is: by factors, which take several together."""
-        return self._direct and self._dtype.kind == "f"
+        return self._direct
 
     def _solve_in_parts(self, b: View, start: View | None, trans: str, on_residual: Any) -> Result:
         """b with any number of columns, as many at a time as the solver has vectors, or as those that follow can be."""
@@ -533,8 +533,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         if not self._free_type or wanted == self._dtype or wanted not in FLOATING:
             return self
         if wanted not in self._others:
-            vectors = 1 if wanted.kind == "c" else self._vectors
-            self._others[wanted] = self._again(self._source(), dtype=wanted, vectors=vectors)
+            self._others[wanted] = self._again(self._source(), dtype=wanted, vectors=self._vectors)
         return self._others[wanted]
 
     def _source(self) -> Any:
@@ -601,7 +600,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         """Sign and logarithm of the determinant of A, from the factors of ``"direct"``.
 
         Nothing is computed: both come with the factors. A solver without factors, or a library that does not
-        tell (``"direct:cudss"`` of a matrix that is not symmetric), is a NotImplementedError. An ``"auto"`` solver has
+        tell (``"direct:cudss"``), is a NotImplementedError. An ``"auto"`` solver has
         factors for at most 200 rows, or after a solve that took ``"direct"``.
 
         Returns
@@ -631,8 +630,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         *_, positive, negative, zero = _core.solver_determinant(self._handle)
         if negative < 0:
             raise NotImplementedError(
-                "the inertia is not known: it comes with factors of a symmetric matrix by direct:cholmod, "
-                "direct:mumps or direct:cudss"
+                "the inertia is not known: it comes with factors of a symmetric matrix by direct:cholmod or "
+                "direct:mumps"
             )
         return Inertia(positive, negative, zero)
 
