@@ -97,10 +97,11 @@ int judge_tell(int64_t iteration, double residual, void *user)
     j->low[j->marks++] = j->lowest;
     j->lowest = INFINITY;
     j->left = iterations_left(j);
-    /* the longer it runs, the more often has it been predicted to end */
-    const double ran = (double)(iteration - j->begin), least = (double)j->least;
+    /* what few iterations predict is less certain, and the longer it runs, the more often has it been predicted to end */
+    const double ran = (double)(iteration - j->begin);
     const bool early = j->early > 0 && ran >= (double)j->early && j->left > j->most;
-    j->stopped = early || (ran >= least && j->left * ran > j->most * least);
+    const bool late = ran >= (double)(j->first > 0 ? j->first : j->least);
+    j->stopped = early || (late && j->left * ran > j->most * (double)j->least);
     if (j->stopped && j->allows != NULL)
         j->stopped = j->allows(j);
     if (j->marks == JUDGE_MARKS)
@@ -553,11 +554,17 @@ static double work_of_rival(const struct runner *first, const struct runner *riv
     return first->solver == &krylov_minres && is_named(rival->name, "ilut") ? UNSURE_ILUT * all : all;
 }
 
-/* Whether factors of A, made by a module, take much less than this work, which is left of the better one. */
+/* Factors wait until this part of their time has been spent: what ends before costs no more, and where they are right,
+ * that part is lost. */
+static const double BEFORE_FACTORS = 0.125;
+
+/* Whether factors of A, made by a module, take much less than this work, which is left of the better one, and are not asked
+ * for too early. */
 static bool takes_direct(const struct chain *c, const struct runner *first, double work)
 {
-    return c->columns == 1 && solver_iterations(c) < c->most &&
-           solver_direct_is_faster(c->s, work * step_time(c, first));
+    const double step = step_time(c, first);
+    return c->columns == 1 && solver_iterations(c) < c->most && solver_direct_is_faster(c->s, work * step) &&
+           first->spent * step >= BEFORE_FACTORS * c->s->direct_takes;
 }
 
 /* With more work left, that is asked. */
@@ -766,13 +773,14 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
     return st;
 }
 
-/* On a GPU, what is predicted early counts too, since it is rather too little: of gmres, whose residual falls evenly, from
- * this iteration on; of conjugate gradients from this part of the time on. */
+/* On a GPU, what is predicted early counts too: of gmres, whose residual falls evenly, from this iteration on; of conjugate
+ * gradients from this part of the time on, if so many times as much is left. */
 static void judge_early(struct judge *judge, const struct krylov_solver *solver)
 {
     enum { PART = 4, MARKS = 4 };
-    judge->early = solver == &krylov_gmres ? PRECOND_TRIAL : max_i64(1, judge->least / PART);
-    judge->width = max_i64(1, min_i64(judge->width, judge->early / MARKS));
+    judge->early = solver == &krylov_gmres ? PRECOND_TRIAL : 0;
+    judge->first = max_i64(1, judge->least / PART);
+    judge->width = max_i64(1, min_i64(judge->width, (judge->early > 0 ? judge->early : judge->first) / MARKS));
 }
 
 /* gmres on a host is judged after this part of what is expected, and at least so many steps, since its iterations vary

@@ -17,9 +17,10 @@ struct judge {
     void *user;                   /* of both */
     const spmv_cg_result *result; /* has the tolerance */
     int columns;                  /* as many results; the largest tolerance counts, as the largest residual is told */
-    int64_t least;                /* iterations without a verdict */
-    double most;                  /* the most that may be left after them */
-    int64_t early;                /* so many suffice where more than that is left; 0: never */
+    int64_t least;                /* iterations after which `most` may be left */
+    double most;                  /* after fewer, in proportion more */
+    int64_t first;                /* iterations without a verdict; 0: least */
+    int64_t early;                /* so many suffice where more than `most` is left; 0: never */
 
     /* low[i]: the smallest residual of iterations i width + 1 to (i + 1) width */
     double low[JUDGE_MARKS], lowest;
