@@ -554,17 +554,17 @@ static double work_of_rival(const struct runner *first, const struct runner *riv
     return first->solver == &krylov_minres && is_named(rival->name, "ilut") ? UNSURE_ILUT * all : all;
 }
 
-/* Factors wait until this part of their time has been spent: what ends before costs no more, and where they are right,
- * that part is lost. */
+/* On a GPU, where a step of conjugate gradients takes microseconds, factors wait until this part of their time has been
+ * spent: what ends before costs no more, and where they are right, that part is lost. */
 static const double BEFORE_FACTORS = 0.125;
 
-/* Whether factors of A, made by a module, take much less than this work, which is left of the better one, and are not asked
- * for too early. */
+/* Whether factors of A, made by a module, take much less than this work, which is left of the better one. */
 static bool takes_direct(const struct chain *c, const struct runner *first, double work)
 {
     const double step = step_time(c, first);
+    const bool waits = context_on_device(c->s->ctx) && first->solver == &krylov_cg;
     return c->columns == 1 && solver_iterations(c) < c->most && solver_direct_is_faster(c->s, work * step) &&
-           first->spent * step >= BEFORE_FACTORS * c->s->direct_takes;
+           (!waits || first->spent * step >= BEFORE_FACTORS * c->s->direct_takes);
 }
 
 /* With more work left, that is asked. */

@@ -236,9 +236,15 @@ static const char *blocked_pays(const struct facts *f)
 enum {
     /* Vectors: with fewer, the lanes of columns load as much of x at once. */
     WIDE_LEAST = 8,
-    /* Bytes of a row of x up to which octets, and columns if rows are alike, are faster than wide. */
-    OCTETS_MOST_BYTES = 64
+    /* Bytes of a row of x, and vectors, up to which octets, and columns if rows are alike, are faster than wide. */
+    OCTETS_MOST_BYTES = 64,
+    OCTETS_MOST = 16
 };
+
+static bool takes_octets(const struct facts *f)
+{
+    return f->vectors <= OCTETS_MOST && f->vectors * f->vector_bytes <= OCTETS_MOST_BYTES;
+}
 
 enum {
     /* The least bytes of x, or of as many rows as there are: a subwarp has a panel and as many lanes as a row of x has
@@ -276,12 +282,12 @@ static const char *panels_pays(const struct facts *f)
 
 static const char *octets_suits(const struct facts *f)
 {
-    return f->far_rows                                                 ? "rows of x are 2^32 bytes or more apart"
-           : f->rows > INT32_MAX                                       ? "more than 2^31 rows"
-           : f->named                                                  ? NULL
-           : f->vectors < WIDE_LEAST                                   ? "few vectors"
-           : (int64_t)f->vectors * f->vector_bytes > OCTETS_MOST_BYTES ? "more than 64 bytes a row of x"
-                                                                       : NULL;
+    return f->far_rows               ? "rows of x are 2^32 bytes or more apart"
+           : f->rows > INT32_MAX     ? "more than 2^31 rows"
+           : f->named                ? NULL
+           : f->vectors < WIDE_LEAST ? "few vectors"
+           : !takes_octets(f)        ? "more than 64 bytes or 16 vectors in a row of x"
+                                     : NULL;
 }
 
 static const char *octets_pays(const struct facts *f)
@@ -291,11 +297,11 @@ static const char *octets_pays(const struct facts *f)
 
 static const char *wide_suits(const struct facts *f)
 {
-    return f->far_rows                                                  ? "rows of x are 2^32 bytes or more apart"
-           : f->named                                                   ? NULL
-           : f->vectors < WIDE_LEAST                                    ? "few vectors"
-           : (int64_t)f->vectors * f->vector_bytes <= OCTETS_MOST_BYTES ? "rows are alike, and few bytes of x"
-                                                                        : NULL;
+    return f->far_rows               ? "rows of x are 2^32 bytes or more apart"
+           : f->named                ? NULL
+           : f->vectors < WIDE_LEAST ? "few vectors"
+           : takes_octets(f)         ? "rows are alike, and few bytes of x"
+                                     : NULL;
 }
 
 /* ---------------------------------------------------------------------- the table */

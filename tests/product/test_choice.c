@@ -156,16 +156,28 @@ static void reasons(void **state)
                       : wide   ? "wide"
                       : longer ? "octets"
                                : "columns",
-                      (struct passed[]){{"slices", several},
-                                        {"long", several},
-                                        {"groups", several},
-                                        {"padded", several},
-                                        {"blocked", several},
-                                        {"tiles", several},
-                                        {same ? NULL : "panels", large ? "neighbouring rows share few columns" : small},
-                                        {longer ? NULL : "octets", wide ? "more than 64 bytes a row of x" : alike},
-                                        {wide ? NULL : "wide", alike},
-                                        {NULL}});
+                      (struct passed[]){
+                          {"slices", several},
+                          {"long", several},
+                          {"groups", several},
+                          {"padded", several},
+                          {"blocked", several},
+                          {"tiles", several},
+                          {same ? NULL : "panels", large ? "neighbouring rows share few columns" : small},
+                          {longer ? NULL : "octets", wide ? "more than 64 bytes or 16 vectors in a row of x" : alike},
+                          {wide ? NULL : "wide", alike},
+                          {NULL}});
+    }
+    for (int vectors = 16; vectors <= 32; vectors += 16) { /* of 16 bits: 32 and 64 bytes */
+        spmv_plan *plan = NULL;
+        spmv_plan_info info;
+        spmv_csr b = a;
+        b.type = SPMV_BF16;
+        o.vectors = vectors;
+        assert_ok(ctx, spmv_plan_create(ctx, &b, &o, &plan));
+        assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+        assert_string_equal(info.method, vectors == 16 ? "columns" : "wide");
+        spmv_plan_destroy(plan);
     }
     o.vectors = 1;
     o.method = "padded";
