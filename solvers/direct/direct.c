@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/hypot.h"
 #include "core/plural.h"
 #include "core/reals.h"
 #include "formats/matrix_internal.h"
@@ -128,7 +129,8 @@ static spmv_status take_values(struct direct *d, const void *values)
 static void compare(const double *a, const double *b, int parts, bool *equal, bool *conjugates)
 {
     enum { ROUNDINGS = 16 };
-    const double size = hypot(a[0], parts == 2 ? a[1] : 0), most = ROUNDINGS * real_limits_of(SPMV_F64).roundoff * size;
+    const double size = real_hypot(a[0], parts == 2 ? a[1] : 0),
+                 most = ROUNDINGS * real_limits_of(SPMV_F64).roundoff * size;
     const double re = fabs(a[0] - b[0]);
     *equal = *equal && re <= most && (parts == 1 || fabs(a[1] - b[1]) <= most);
     *conjugates = *conjugates && re <= most && (parts == 1 || fabs(a[1] + b[1]) <= most);
@@ -442,10 +444,11 @@ static spmv_status try_factors(struct direct *d)
             r[0] -= d->parts == 2 ? a[0] * x[0] - a[1] * x[1] : a[0] * x[0];
             if (d->parts == 2)
                 r[1] -= a[0] * x[1] + a[1] * x[0];
-            size[d->row[e]] += hypot(a[0], d->parts == 2 ? a[1] : 0) * fmax(1, hypot(x[0], d->parts == 2 ? x[1] : 0));
+            size[d->row[e]] +=
+                real_hypot(a[0], d->parts == 2 ? a[1] : 0) * fmax(1, real_hypot(x[0], d->parts == 2 ? x[1] : 0));
         }
     for (int64_t i = 0; i < d->n && !(worst > most); i++) {
-        const double of = hypot(rest[i * d->parts], d->parts == 2 ? rest[i * d->parts + 1] : 0);
+        const double of = real_hypot(rest[i * d->parts], d->parts == 2 ? rest[i * d->parts + 1] : 0);
         worst = size[i] > 0 && of <= most * size[i] ? worst : INFINITY;
     }
     if (worst > most)
