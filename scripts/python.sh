@@ -34,12 +34,12 @@ build_wheel() {
         { tail -n 40 "$work/$name.log" && exit 1; }
     [ "$name" = spmv ] || rename "$raw" "$name"
     # the driver's library is opened at run time, never linked
-    auditwheel repair --plat "manylinux_2_35_$(uname -m)" --exclude libcuda.so.1 -w "$dist" "$raw"/*.whl
+    auditwheel repair --plat "manylinux_2_34_$(uname -m)" --exclude libcuda.so.1 -w "$dist" "$raw"/*.whl
     wheel=$(ls "$dist/${name//-/_}"-[0-9]*.whl)
     bytes=$(stat -c %s "$wheel")
     echo "python.sh: $wheel: $((bytes / 1000)) kB"
     [ "$bytes" -le $((largest * 1000000)) ] || fail "the wheel has more than $largest MB"
-    case $wheel in *cp311-abi3-*manylinux_2_35_*) ;; *) fail "unexpected tags" ;; esac
+    case $wheel in *cp311-abi3-*manylinux_2_34_*) ;; *) fail "unexpected tags" ;; esac
 }
 
 # rename FOLDER NAME: gives the wheel in FOLDER another name. A name in pyproject.toml cannot change.
