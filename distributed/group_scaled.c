@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
+#include "core/hypot.h"
 #include "core/reals.h"
 #include "distributed/group_internal.h"
 #include "distributed/group_levels.h"
@@ -54,7 +55,7 @@ static double modulus_of(const spmv_group_matrix *m, int64_t k)
     const spmv_type part = type_part(m->own.type);
     if (m->pattern)
         return 1;
-    return type_is_complex(m->own.type) ? hypot(real_at(part, m->val, 2 * k), real_at(part, m->val, 2 * k + 1))
+    return type_is_complex(m->own.type) ? real_hypot(real_at(part, m->val, 2 * k), real_at(part, m->val, 2 * k + 1))
                                         : fabs(real_at(part, m->val, k));
 }
 

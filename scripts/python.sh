@@ -13,8 +13,10 @@
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
-cd "$(dirname "$0")/.."
-work=$PWD/build/python
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/build.sh"
+cd "$root"
+work=$root/build/python
 dist=${1:-$work/dist}
 python=${PYTHON:-python3}
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
@@ -34,12 +36,12 @@ build_wheel() {
         { tail -n 40 "$work/$name.log" && exit 1; }
     [ "$name" = spmv ] || rename "$raw" "$name"
     # the driver's library is opened at run time, never linked
-    auditwheel repair --plat "manylinux_2_35_$(uname -m)" --exclude libcuda.so.1 -w "$dist" "$raw"/*.whl
+    auditwheel repair --plat "manylinux_2_34_$(uname -m)" --exclude libcuda.so.1 -w "$dist" "$raw"/*.whl
     wheel=$(ls "$dist/${name//-/_}"-[0-9]*.whl)
     bytes=$(stat -c %s "$wheel")
     echo "python.sh: $wheel: $((bytes / 1000)) kB"
     [ "$bytes" -le $((largest * 1000000)) ] || fail "the wheel has more than $largest MB"
-    case $wheel in *cp311-abi3-*manylinux_2_35_*) ;; *) fail "unexpected tags" ;; esac
+    case $wheel in *cp311-abi3-*manylinux_2_34_*) ;; *) fail "unexpected tags" ;; esac
 }
 
 # rename FOLDER NAME: gives the wheel in FOLDER another name. A name in pyproject.toml cannot change.
@@ -82,13 +84,9 @@ rm -f "$dist"/spmv-[0-9]*.whl "$dist"/spmv_cu[0-9]*.whl
 PATH=$work/tools/bin:$PATH
 
 if [ -n "$nvcc" ]; then
-    release=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
-    architectures=${CUDAARCHS-}
-    if [ -z "$architectures" ] && [ "${release/ /0}" -ge 1208 ]; then # an older nvcc: those of CMake
-        # A100, H100 and H200, B200, RTX 50, and PTX for later ones; 8.6 and 8.9 run the code for 8.0
-        architectures="80-real;90-real;100-real;120-real;120-virtual"
-    fi
-    CUDACXX=$nvcc build_wheel "spmv-cu${release% *}" 50 -C cmake.define.SPMV_CUDA=ON \
+    toolkit=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+    architectures=${CUDAARCHS:-$(wheel_architectures "$nvcc")} # empty: those of CMake
+    CUDACXX=$nvcc build_wheel "spmv-cu$toolkit" 50 -C cmake.define.SPMV_CUDA=ON \
         ${architectures:+-C "cmake.define.CMAKE_CUDA_ARCHITECTURES=$architectures"}
     run_tests "$python" scipy
 fi

@@ -33,6 +33,7 @@
 #include <spmv/primitives.h>
 #include <stdio.h>
 
+#include "core/hypot.h"
 #include "formats/matrix_internal.h"
 #include "solvers/prepare/prepared_system.h"
 #include "solvers/solver_internal.h"
@@ -102,7 +103,7 @@ static double modulus_of(const spmv_csr *a, int64_t k)
     if (a->val == NULL)
         return 1;
     return type_is_complex(a->type)
-               ? hypot(real_at(type_part(a->type), a->val, 2 * k), real_at(type_part(a->type), a->val, 2 * k + 1))
+               ? real_hypot(real_at(type_part(a->type), a->val, 2 * k), real_at(type_part(a->type), a->val, 2 * k + 1))
                : fabs(real_at(a->type, a->val, k));
 }
 
@@ -367,7 +368,7 @@ static long double scaled_rows(struct scaled_system *c, const void *b, int64_t f
                 terms += fabs(re * x_im) + fabs(im * x) + fabs(im * x_im);
             }
         }
-        const bool holds = hypot(r[0], r[1]) <= (double)(end - begin + 2) * unit * terms;
+        const bool holds = real_hypot(r[0], r[1]) <= (double)(end - begin + 2) * unit * terms;
         for (int p = 0; p < parts; p++) {
             const double scaled = holds ? 0 : ldexp(r[p], c->row[i]);
             real_set(part, c->b, i * parts + p, scaled);

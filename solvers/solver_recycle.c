@@ -34,6 +34,7 @@
 #include <spmv/primitives.h>
 
 #include "core/backend.h"
+#include "core/hypot.h"
 #include "core/loops/host_tiles.h"
 #include "product/plan_internal.h"
 #include "solvers/eigen/eigen_passes.h"
@@ -544,7 +545,7 @@ static void drop_oldest(struct recycle *s, int k, double *q)
         for (int j = 0; j + 1 < k; j++)
             s->r[i * m + j] = s->r[i * m + j + 1];
     for (int i = 0; i + 1 < k; i++) {
-        const double a = s->r[i * m + i], b = s->r[(i + 1) * m + i], size = hypot(a, b);
+        const double a = s->r[i * m + i], b = s->r[(i + 1) * m + i], size = real_hypot(a, b);
         const double cosine = size > 0 ? a / size : 1, sine = size > 0 ? b / size : 0;
         for (int j = 0; j < k; j++) {
             const double upper = q[i * k + j], lower = q[(i + 1) * k + j];

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
+#include "core/hypot.h"
 #include "formats/matrix_internal.h"
 #include "solvers/solver_internal.h"
 
@@ -15,7 +16,7 @@ static double modulus_at(spmv_type type, const void *values, int64_t i)
     if (values == NULL)
         return 1;
     return type_is_complex(type)
-               ? hypot(real_at(type_part(type), values, 2 * i), real_at(type_part(type), values, 2 * i + 1))
+               ? real_hypot(real_at(type_part(type), values, 2 * i), real_at(type_part(type), values, 2 * i + 1))
                : fabs(real_at(type, values, i));
 }
 

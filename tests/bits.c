@@ -1276,7 +1276,8 @@ static void multiplies(void)
                 options.method = method;
                 spmv_matrix *c = NULL;
                 begin("multiply.%s.%s.%s", irregular ? "links" : "grid", spmv_type_name(of[t]), method);
-                end_matrix(spmv_spgemm(ctx, &typed, &typed, &options, &c), c);
+                const spmv_status st = spmv_spgemm(ctx, &typed, &typed, &options, &c);
+                end_matrix(st, c);
             }
             free(values);
         }

@@ -91,7 +91,7 @@ template <typename T> struct numbers {
     static __device__ double modulus(T a)
     {
         if constexpr (IS_COMPLEX)
-            return batch_modulus((double)a.re, (double)a.im);
+            return real_hypot((double)a.re, (double)a.im);
         else
             return fabs((double)a);
     }

@@ -46,7 +46,7 @@ static inline T TYPED(number)(PART re)
 }
 static inline double TYPED(modulus)(T a)
 {
-    return batch_modulus((double)a.re, (double)a.im);
+    return real_hypot((double)a.re, (double)a.im);
 }
 static inline T TYPED(quotient)(T a, T b)
 {

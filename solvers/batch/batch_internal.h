@@ -8,7 +8,7 @@
 #include <spmv/batch.h>
 
 #include "core/backend.h"
-#include "core/host_device_fn.h"
+#include "core/hypot.h"
 
 enum batch_method { BATCH_CG, BATCH_BICGSTAB, BATCH_GMRES, BATCH_METHODS };
 enum batch_precond { BATCH_NONE, BATCH_JACOBI, BATCH_JACOBI_OR_NONE };
@@ -113,13 +113,6 @@ struct spmv_batch {
     int groups; /* workspaces: groups of lanes that work at the same time */
     int64_t bytes;
 };
-
-/* Without overflow, and with the same bits on every device, which hypot has not. */
-HOST_DEVICE_FN double batch_modulus(double re, double im)
-{
-    const double a = fabs(re), b = fabs(im), large = a > b ? a : b, small = a > b ? b : a;
-    return large > 0 ? large * sqrt(1 + small / large * (small / large)) : small;
-}
 
 /* Scalars of gmres: a column, the rotations, the right-hand side, the triangle. */
 static inline int64_t batch_scalars(int64_t restart)

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/hypot.h"
 #include "core/plural.h"
 #include "core/reals.h"
 #include "formats/matrix_internal.h"

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/hypot.h"
 #include "core/reals.h"
 #include "core/runtime.h"
 #include "solvers/direct/direct.h"
@@ -44,7 +45,7 @@ struct dense {
 
 static double modulus(const double *number, int parts)
 {
-    return parts == 1 ? fabs(number[0]) : hypot(number[0], number[1]);
+    return parts == 1 ? fabs(number[0]) : real_hypot(number[0], number[1]);
 }
 
 /* to -= factor from, n numbers */

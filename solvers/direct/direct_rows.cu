@@ -147,7 +147,7 @@ template <int Parts> __global__ void __launch_bounds__(block_threads) sum_rows(c
 
 __device__ double size_of(const double *number, int parts)
 {
-    return parts == 2 ? hypot(number[0], number[1]) : fabs(number[0]);
+    return parts == 2 ? real_hypot(number[0], number[1]) : fabs(number[0]);
 }
 
 template <int Parts>

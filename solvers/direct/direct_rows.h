@@ -11,6 +11,7 @@
 #define DIRECT_ROWS_H
 
 #include "core/host_device_fn.h"
+#include "core/hypot.h"
 #include "formats/matrix_internal.h"
 #include "solvers/modules/direct_module.h"
 
@@ -23,7 +24,7 @@ struct direct_facts {
  * triangle then tells differs from A by less than the factors do. */
 HOST_DEVICE_FN void direct_compare(const double *a, const double *b, int parts, bool *equal, bool *conjugates)
 {
-    const double size = parts == 2 ? hypot(a[0], a[1]) : fabs(a[0]), most = 16 * 0x1p-53 * size;
+    const double size = parts == 2 ? real_hypot(a[0], a[1]) : fabs(a[0]), most = 16 * 0x1p-53 * size;
     const bool re = fabs(a[0] - b[0]) <= most;
     *equal = *equal && re && (parts == 1 || fabs(a[1] - b[1]) <= most);
     *conjugates = *conjugates && re && (parts == 1 || fabs(a[1] + b[1]) <= most);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/choice.h"
+#include "core/hypot.h"
 #include "product/plan_internal.h"
 #include "solvers/eigen/eigen_internal.h"
 #include "solvers/solver_ranks.h"
@@ -25,7 +26,7 @@ static spmv_status find_norm_on_host(spmv_context *ctx, const spmv_csr *a, const
         double sum = 0;
         for (int64_t k = row_first(&host, i); k < row_first(&host, i + 1); k++)
             sum += host.val == NULL ? 1
-                   : complex        ? hypot(real_at(part, host.val, 2 * k), real_at(part, host.val, 2 * k + 1))
+                   : complex        ? real_hypot(real_at(part, host.val, 2 * k), real_at(part, host.val, 2 * k + 1))
                                     : fabs(real_at(part, host.val, k));
         sum *= weight != NULL ? weight[i] : 1;
         if (!(sum <= *norm))

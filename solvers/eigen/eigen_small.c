@@ -10,6 +10,8 @@
 #include <float.h>
 #include <stdlib.h>
 
+#include "core/hypot.h"
+
 /* double _Complex and pairs of doubles have the same layout (C11 6.2.5). */
 typedef double _Complex number;
 
@@ -30,7 +32,7 @@ typedef double _Complex number;
 #define CONJ(x) conj(x)
 #define REAL(x) creal(x)
 #define SQUARE(x) (creal(x) * creal(x) + cimag(x) * cimag(x))
-#define MODULUS(x) hypot(creal(x), cimag(x))
+#define MODULUS(x) real_hypot(creal(x), cimag(x))
 #define TYPED(name) name##_complex
 #include "solvers/eigen/eigen_small_typed.h"
 
@@ -142,7 +144,7 @@ static bool implicit_ql(int n, double *d, double *e, double *z, double *turns)
                 break;
             if (step == MOST)
                 return false;
-            double g = (d[l + 1] - d[l]) / (2 * e[l]), r = hypot(g, 1), s = 1, c = 1, p = 0;
+            double g = (d[l + 1] - d[l]) / (2 * e[l]), r = real_hypot(g, 1), s = 1, c = 1, p = 0;
             int i = m - 1;
             g = d[m] - d[l] + e[l] / (g + copysign(r, g));
             for (; i >= l; i--) {

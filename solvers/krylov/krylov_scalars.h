@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/host_device_fn.h"
+#include "core/hypot.h"
 
 enum { KRYLOV_RING = 256, KRYLOV_COEFFICIENTS = 16, KRYLOV_MOST_SUMS = 2 };
 
@@ -197,7 +198,7 @@ HOST_DEVICE_FN struct krylov_scalar scalar_conjugate(struct krylov_scalar a)
 
 HOST_DEVICE_FN double scalar_modulus(struct krylov_scalar a)
 {
-    return a.im == 0 ? fabs(a.re) : hypot(a.re, a.im);
+    return a.im == 0 ? fabs(a.re) : real_hypot(a.re, a.im);
 }
 
 /* a / b, b != 0 */
@@ -471,7 +472,7 @@ HOST_DEVICE_FN void minres_delta(struct krylov_state *s, const struct krylov_sca
 
 /* The rotation of the new column, and the coefficients of w, x and r.
  *
- * |A r| / |r| of the residual so far is hypot(a0, cs next). If it is small against the norm of A, r is
+ * |A r| / |r| of the residual so far is real_hypot(a0, cs next). If it is small against the norm of A, r is
  * nearly a null vector: no x reduces it, and the new w would be rounding errors. */
 HOST_DEVICE_FN void minres_gamma(struct krylov_state *s, const struct krylov_scalar *sum)
 {
@@ -480,9 +481,10 @@ HOST_DEVICE_FN void minres_gamma(struct krylov_state *s, const struct krylov_sca
         return;
     const double delta = s->delta, a0 = s->cs * delta - s->cs_old * s->sn * s->gamma;
     const double a2 = s->sn * delta + s->cs_old * s->cs * s->gamma, a3 = s->sn_old * s->gamma;
-    const double a1 = hypot(a0, next), column = hypot(hypot(delta, s->iterations == 0 ? 0 : s->gamma), next);
+    const double a1 = real_hypot(a0, next),
+                 column = real_hypot(real_hypot(delta, s->iterations == 0 ? 0 : s->gamma), next);
     s->largest = column > s->largest ? column : s->largest;
-    s->null_ratio = hypot(a0, s->cs * next) / s->largest;
+    s->null_ratio = real_hypot(a0, s->cs * next) / s->largest;
     if (!(s->null_ratio > (s->roundoff < 0x1p-40 ? 0x1p-40 : 0x1p-18))) {
         krylov_break(s, BROKEN_LEAST_SQUARES, s->null_ratio);
         return;
@@ -575,7 +577,7 @@ HOST_DEVICE_FN void gmres_column(struct krylov_state *s, double norm, const stru
         carried =
             scalar_sum(scalar_scaled(cosine, next), scalar_scaled(-1, scalar_product(scalar_conjugate(sine), carried)));
     }
-    const double size = scalar_modulus(carried), rho = hypot(size, norm);
+    const double size = scalar_modulus(carried), rho = real_hypot(size, norm);
     const struct krylov_scalar unit = size > 0 ? scalar_scaled(1 / size, carried) : scalar_of(1);
     s->largest = s->before > s->largest ? s->before : s->largest;
     /* the column depends on the others, up to the rounding of the sums of all steps */

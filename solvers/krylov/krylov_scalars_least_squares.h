@@ -58,7 +58,7 @@ struct krylov_least_squares {
 /* The plane rotation with c a + s b = r, -s a + c b = 0. */
 HOST_DEVICE_FN void rotation(double a, double b, double *c, double *s, double *r)
 {
-    *r = hypot(a, b);
+    *r = real_hypot(a, b);
     *c = *r > 0 ? a / *r : 1;
     *s = *r > 0 ? b / *r : 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "core/hypot.h"
 #include "core/plural.h"
 #include "product/plan_internal.h"
 #include "solvers/krylov/not_finite.h"
@@ -393,7 +394,7 @@ static spmv_status measure_gradient(struct problem *p)
         TRY(add(r, -s->damp * s->damp, step, w, columns_of(p)));
         TRY(norm_of(r, step, columns_of(p), v, &damped));
     }
-    p->residual = hypot(result->true_residual, s->damp * damped);
+    p->residual = real_hypot(result->true_residual, s->damp * damped);
     TRY(norm_of(r, w, columns_of(p), v, &p->gradient));
     result->true_gradient = p->gradient;
     if (s->scale != NULL) { /* A'r = D^-1 B'r */

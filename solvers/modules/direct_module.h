@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/hypot.h"
+
 enum { DIRECT_MODULE_ABI = 5, DIRECT_WHY = 512 };
 
 struct direct_problem;
@@ -110,7 +112,7 @@ static inline struct direct_product direct_product_of_none(void)
 /* Multiplies by a number, of one or two doubles. 0: the logarithm becomes -INFINITY and the phase 0. */
 static inline void direct_product_add(struct direct_product *p, const double *number, bool complex)
 {
-    const double im = complex ? number[1] : 0, size = complex ? hypot(number[0], im) : fabs(number[0]);
+    const double im = complex ? number[1] : 0, size = complex ? real_hypot(number[0], im) : fabs(number[0]);
     if (size == 0) {
         p->log = -INFINITY;
         p->phase[0] = p->phase[1] = 0;
@@ -125,7 +127,7 @@ static inline void direct_product_add(struct direct_product *p, const double *nu
 /* The figures get it. The phase of complex numbers loses its modulus 1 to rounding, bit by bit. */
 static inline void direct_product_tell(const struct direct_product *p, struct direct_figures *figures)
 {
-    const double size = hypot(p->phase[0], p->phase[1]);
+    const double size = real_hypot(p->phase[0], p->phase[1]);
     figures->has_determinant = true;
     figures->log_determinant = p->log;
     figures->phase[0] = size > 0 ? p->phase[0] / size : 0;

@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "core/hypot.h"
 #include "core/reals.h"
 #include "formats/matrix_internal.h"
 #include "solvers/prepare/null_space_ranks.h"
@@ -86,7 +87,7 @@ static void add_product(const struct null_vectors *n, const double value[2], con
         const double re = v[0], im = n->parts == 2 ? v[1] : 0;
         sums[0] += value[0] * re - value[1] * im;
         sums[1] += value[0] * im + value[1] * re;
-        sums[2] += n->parts == 1 ? fabs(value[0] * re) : hypot(value[0], value[1]) * hypot(re, im);
+        sums[2] += n->parts == 1 ? fabs(value[0] * re) : real_hypot(value[0], value[1]) * real_hypot(re, im);
     }
 }
 
