@@ -20,6 +20,15 @@ extern "C" {
 #include "core/runtime.h"
 }
 
+enum class type_class { INTEGER, REAL, TUPLE };
+
+/* Whether a pair has kernels. Of few types, the first operator or function has them for all types, the others for
+ * f64 and tuples. */
+constexpr bool has_kernels(bool first, spmv_type type, type_class of)
+{
+    return !few_types || first || type == SPMV_F64 || of == type_class::TUPLE;
+}
+
 /* Calls body(op_add_f64()) or the like: the functor of a pair of operator and type. */
 template <typename Body>
 spmv_status with_op(spmv_context *ctx, const char *caller, spmv_op op, spmv_type type, const Body &body)
@@ -27,13 +36,14 @@ spmv_status with_op(spmv_context *ctx, const char *caller, spmv_op op, spmv_type
     switch ((int)op * SPMV_TYPE_LIMIT + (int)type) {
 #define CASE(OP, op, TYPE, type_, T, CLASS)                                                                            \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return body(op_##op##_##type_());
+        if constexpr (has_kernels(SPMV_##OP == SPMV_ADD, SPMV_##TYPE, type_class::CLASS))                              \
+            return body(op_##op##_##type_());                                                                          \
+        break;
         SPMV_OPERATOR_PAIRS(CASE)
 #undef CASE
-    default:
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no kernel for operator %s and type %s", caller, spmv_op_name(op),
-                            spmv_type_name(type));
     }
+    return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no kernel for operator %s and type %s", caller, spmv_op_name(op),
+                        spmv_type_name(type));
 }
 
 /* Calls body(function_neg_f64()) or the like: the functor of a pair of map function and type. */
@@ -44,18 +54,17 @@ spmv_status with_function(spmv_context *ctx, const char *caller, spmv_function f
     switch ((int)function * SPMV_TYPE_LIMIT + (int)type) {
 #define CASE(FN, fn, TYPE, type_, T, CLASS)                                                                            \
     case SPMV_MAP_##FN *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                 \
-        return body(function_##fn##_##type_());
+        if constexpr (has_kernels(SPMV_MAP_##FN == SPMV_MAP_COPY, SPMV_##TYPE, type_class::CLASS))                     \
+            return body(function_##fn##_##type_());                                                                    \
+        break;
         SPMV_FUNCTION_PAIRS(CASE)
 #undef CASE
-    default:
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no kernel for function %s and type %s", caller,
-                            spmv_function_name(function), spmv_type_name(type));
     }
+    return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no kernel for function %s and type %s", caller,
+                        spmv_function_name(function), spmv_type_name(type));
 }
 
 /* The traits of a type: its class, and its operators if it is a number. */
-enum class type_class { INTEGER, REAL, TUPLE };
-
 #define TRAITS_INTEGER(type_) TRAITS_REAL(type_)
 #define TRAITS_REAL(type_)                                                                                             \
     using add = op_add_##type_;                                                                                        \

@@ -21,6 +21,14 @@
 #define __device__
 #endif
 
+/* With SPMV_FEW_TYPES, in builds that compile kernels and do not run them, the dispatch leaves out types and pairs
+ * that have the code of others. */
+#ifdef SPMV_FEW_TYPES
+constexpr bool few_types = true;
+#else
+constexpr bool few_types = false;
+#endif
+
 /* The basic loader and storer. Neither may assume read-only memory: in and out may be the same
  * array. */
 template <typename Type> struct load_array {

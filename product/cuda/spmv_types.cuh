@@ -11,18 +11,22 @@ extern "C" {
 }
 
 /* Calls body(sums, stored) with an object of the type of vectors and sums and one of the values'
- * type; not for 16-bit types. */
+ * type; not for 16-bit types. Few types: those with 64-bit sums. */
 template <typename Body> spmv_status with_types(const spmv_plan *plan, const Body &body)
 {
     switch (plan->types) {
     case PLAN_f32:
-        return body(float(), float());
+        if constexpr (!few_types)
+            return body(float(), float());
+        break;
     case PLAN_f64:
         return body(double(), double());
     case PLAN_mixed:
         return body(double(), float());
     case PLAN_c64:
-        return body(spmv_c64(), spmv_c64());
+        if constexpr (!few_types)
+            return body(spmv_c64(), spmv_c64());
+        break;
     case PLAN_c128:
         return body(spmv_c128(), spmv_c128());
     case PLAN_bf16: /* with_all_types */

@@ -477,6 +477,10 @@ static void packed_methods_have_same_bits(void **state)
         spmv_csr a;
         spmv_matrix *matrix = matrix_of(&matrices[c], &a);
         for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
+#ifdef HOST_CUDA /* half of them, with both numbers of ranks as well */
+            if ((c + k) % 4 > 1)
+                continue;
+#endif
             struct outcome one, several;
             struct run run = {.matrix = &matrices[c], .a = &a, .product = methods[k], .outcome = &one};
             open_outcome(&one, &a);

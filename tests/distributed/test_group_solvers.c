@@ -74,18 +74,13 @@ static const struct system_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases, MOST_HISTORY = 20000 };
 
-/* The numbers of ranks: of seven, two have no rows. The first one only on ref, which differs from omp in its
- * products alone, and on an emulated GPU, which is slow. */
+/* The numbers of ranks: of seven, two have no rows. The first one only on an emulated GPU, which is slow. */
 static const int rank_counts[] = {3, 2, 7};
-
-static int counts(void)
-{
 #ifdef HOST_CUDA
-    return 1;
+enum { COUNTS = 1 };
 #else
-    return support_backend == SPMV_BACKEND_REF ? 1 : (int)(sizeof rank_counts / sizeof *rank_counts);
+enum { COUNTS = sizeof rank_counts / sizeof *rank_counts };
 #endif
-}
 
 struct outcome {
     char *x;
@@ -419,6 +414,10 @@ static void same_bits_for_any_ranks(void **state)
         struct system s;
         struct outcome one;
         char message[512] = "";
+#ifdef HOST_CUDA /* slow: two thirds, which have each solver, type and preconditioner */
+        if (k % 3 == 2)
+            continue;
+#endif
         open_system(c, &s);
         open_outcome(&one, &s.a);
         struct run run = {.of = c, .a = &s.a, .b = s.b, .stop_at = -1, .outcome = &one};
@@ -426,7 +425,7 @@ static void same_bits_for_any_ranks(void **state)
             fail_msg("case %d, %s: %s", k, c->spec, message);
         check_solution(c, &s.a, &one);
         check_residual(c, &s, &one);
-        for (int n = 0; n < counts(); n++) {
+        for (int n = 0; n < COUNTS; n++) {
             struct outcome several;
             open_outcome(&several, &s.a);
             run.outcome = &several;
@@ -566,7 +565,7 @@ static void wrong_rows_are_corrected(void **state)
             fail_msg("case %zu, %s: %s", k, c->spec, message);
         check_solution(c, &s.a, &one);
         assert_true(one.result.true_residual <= one.result.tolerance && one.result.backward_error <= 1e-4);
-        for (int n = counts() - 1; n < counts(); n++) { /* the other numbers: same_bits_for_any_ranks */
+        for (int n = COUNTS - 1; n < COUNTS; n++) { /* the other numbers: same_bits_for_any_ranks */
             struct outcome several;
             open_outcome(&several, &s.a);
             run.outcome = &several;
@@ -623,7 +622,7 @@ static void null_vectors_are_split_off(void **state)
         for (int64_t i = 0; i < numbers; i++)
             real_set(type_part(c->type), s.b, i, real_at(type_part(c->type), s.b, i) + parts[k].along * largest);
         open_outcome(&one, &s.a);
-        for (int n = -1; n < counts(); n++) {
+        for (int n = -1; n < COUNTS; n++) {
             struct outcome several;
             char message[512] = "";
             open_outcome(&several, &s.a);
@@ -1281,7 +1280,7 @@ static void new_values_have_the_bits_of_new_solvers(void **state)
         before.turn = renewals[k].from;
         open_system(c, &to);
         open_system(&before, &from);
-        for (int n = counts() - 1; n < counts(); n++) {
+        for (int n = COUNTS - 1; n < COUNTS; n++) {
             const int ranks = rank_counts[n];
             struct renewal r = {.run = {.of = c, .a = &to.a, .b = to.b, .stop_at = -1}, .first = &from.a};
             if (run_ranks(ranks, renewing_rank, &r, message, sizeof message) != SPMV_OK)

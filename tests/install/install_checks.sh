@@ -183,7 +183,7 @@ device_names() {
 }
 
 check_device() {
-    local flags=(-std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler=-Wall -Xcompiler=-Wextra -I"$include" -c -o "$WORK/device.o")
+    local flags=(-std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler=-Wall -Xcompiler=-Wextra -I"$include" -ptx -o "$WORK/device.ptx")
     local name names outside=$WORK/outside_device status=0
     names=$(device_names | tr '\n' ' ')
     [ -z "$names" ] || fail "the installed rungs use names that may collide with a program's macros: $names"

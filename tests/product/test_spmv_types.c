@@ -308,8 +308,8 @@ static void every_type(void **state)
                  * values. */
                 const bool repeats = !type_is_complex(v.types->sums) && v.operation != SPMV_OPERATION_N &&
                                      v.pattern != (v.operation == SPMV_OPERATION_T);
-                /* On an emulated GPU each type and product takes every third shape. */
-                if (!SLOW || (!repeats && (shape + t + number + number / 2) % 3 == 0))
+                /* On an emulated GPU each type and product takes every fifth shape. */
+                if (!SLOW || (!repeats && (shape + t + number + number / 2) % 5 == 0))
                     check_methods(ctx, &m, &v, true);
             }
         free_matrix(&m);
@@ -378,9 +378,9 @@ static void many_vectors(void **state)
                                           .vectors = counts[k],
                                           .x_gap = (k + t) % 3 == 1 ? 4 : 0,
                                           .y_gap = (k + t) % 3 == 2 ? 3 : 0};
-                /* Without a GPU each type takes every third number; of more than 64 vectors, each
-                 * number takes a third of the types on an emulated GPU. */
-                const int turns = SLOW && counts[k] > 64 ? 9 : 3;
+                /* Without a GPU each type takes every third number; on an emulated GPU each number takes
+                 * half of the types, of more than 64 vectors a third. */
+                const int turns = !SLOW ? 3 : counts[k] > 64 ? 9 : 6;
                 if ((support_backend == SPMV_BACKEND_CUDA && !SLOW) || (number + k + t) % turns == 0)
                     check_methods(ctx, SLOW && counts[k] > 64 ? &few : &m, &v, false);
             }

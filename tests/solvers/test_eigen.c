@@ -285,7 +285,7 @@ static void circulants(void **state)
 /* Linear elements on a line: (2 - 2 cos t) / ((4 + 2 cos t) / 6), t = j pi / (n + 1). */
 static void mass(void **state)
 {
-    enum { N = SLOW ? 64 : 400 };
+    enum { N = SLOW ? 52 : 400 };
     struct built a = line(N, DIRICHLET, SPMV_F64), m = build(N, N, 3 * (int64_t)N, SPMV_F64);
     double *const known = support_zeros(N, 8);
     for (int i = 0; i < N; i++) {
