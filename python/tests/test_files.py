@@ -117,6 +117,7 @@ def test_npz(tmp_path, dtype, form):
     same(sp.csr_array(sp.load_npz(tmp_path / "B.npz")), wanted(A))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of loadmat, about its kind of result
 @pytest.mark.parametrize("dtype", OTHER_DTYPES)
 def test_mat(tmp_path, dtype):
     A = other(dtype)
