@@ -17,8 +17,9 @@ enum { CACHE_BLOCK = 512, TILE = HOST_TILE, BASIS_TILE = HOST_TILE / 4 };
 /* The vectors of a basis that are passed together. */
 enum { TOGETHER = 4 };
 
-/* Compiled for AVX2 too, which is taken where the processor has it: the same operations in the same order. */
-#ifdef __x86_64__
+/* Compiled for AVX2 too, which is taken where the processor has it: the same operations in the same order. The choice is
+ * made when the program is loaded, before the thread sanitizer is ready. */
+#if defined __x86_64__ && !defined __SANITIZE_THREAD__
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define WIDE
