@@ -445,11 +445,10 @@ def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context,
 def finished(result: View, like: View) -> Any:
     """The array that the caller gets."""
     if like.kind == "jax" and isinstance(result.array, Memory):
-        jax = sys.modules["jax"]
-        if result.size == 0:
-            return jax.numpy.zeros(result.shape, result.dtype)
         import jax.dlpack
 
+        if result.size == 0:
+            return jax.numpy.zeros(result.shape, result.dtype)
         return jax.dlpack.from_dlpack(result.array)
     return result.array
 
