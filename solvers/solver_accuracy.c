@@ -11,7 +11,7 @@
  * R and C are powers of two, so scaling changes no digit. They make the largest entry of each row and
  * column about 1 (prepare_equilibrate); of a symmetric A, R = C, so R A C is symmetric and stays
  * positive definite. The correction is a solve of its own: it begins with the kind of preconditioner that has
- * just solved A x = b (solver_create_like), or chooses a solver, and goes on with other solvers as any solve does.
+ * just solved A x = b, unless that was jacobi or none (solver_create_like), or chooses a solver, and goes on with other solvers as any solve does.
  *
  * A row that already holds to rounding gets r_i = 0. What is left in it is the rounding of x_i, which
  * no correction can remove, and times p it would be the largest number in R r.

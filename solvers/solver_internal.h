@@ -294,7 +294,7 @@ spmv_status solver_create_with(spmv_context *ctx, const spmv_csr *a, const spmv_
                                struct direct **direct, spmv_solver **solver);
 
 /* A solver of values that stay, for a system with the solutions of another one, which that has just solved: under "auto"
- * it begins with the solver and the preconditioner that ended there. */
+ * it begins with the solver and the preconditioner that ended there, unless that was jacobi or none. */
 spmv_status solver_create_like(const spmv_solver *like, const spmv_csr *a, const spmv_solver_options *options,
                                spmv_solver **solver);
 

@@ -6,7 +6,7 @@
  * The first one runs until its work is that of the rival's set-up. Where the residuals then predict that
  * it has more work to do than the rival needs for all, the rival is made and goes on from the x reached;
  * otherwise the first one goes on, and is judged again at each later mark. On a GPU that may come earlier
- * (judge_early): what is predicted then is rather too little. The rival is judged in the same way. So at
+ * (judge_early), of conjugate gradients if in proportion more is left. The rival is judged in the same way. So at
  * most some twice the work of the better one is done, whatever the matrix (ski rental: A. Karlin, M.
  * Manasse, L. Rudolph and D. Sleator, "Competitive snoopy caching", Algorithmica 3, 1988). They take
  * turns, each with twice the work of the turn before, until one ends. If the rival cannot be made or

@@ -751,13 +751,14 @@ static void shift_results(spmv_solver *s, int by)
 }
 
 /* Several complex right-hand sides. Each is a solve of its own, with its checks; by direct, their first solutions come
- * together. Returns the first failure. */
+ * together. Returns the first failure; after some, as a cancelled solve, the others are not solved. */
 static spmv_status solve_each(spmv_solver *s, const void *b, void *x)
 {
     spmv_status st = SPMV_OK, worst = SPMV_OK;
     const int all = s->options.vectors;
     spmv_plan_info info;
     char sentence[512] = "";
+    bool goes_on = true;
     struct columns c = {.ctx = s->ctx, .n = s->a.rows, .k = all};
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
     TRY(krylov_check(&(const struct krylov){
@@ -765,12 +766,12 @@ static spmv_status solve_each(spmv_solver *s, const void *b, void *x)
     c.type = info.type;
     const int64_t column = (int64_t)spmv_type_size(c.type);
     TRY(open_columns(&c, takes_ahead(s)));
-    for (int64_t first = 0; first < all; first += c.most) {
+    for (int64_t first = 0; first < all && goes_on; first += c.most) {
         const int64_t width = min_i64(c.most, all - first);
         TRY(copy_columns(&c, (void *)b, first, width, c.copy, false));
         TRY(copy_columns(&c, x, first, width, c.copy_x, false));
         const bool ahead = width > 1 && takes_ahead(s) && solve_ahead(s, &c, 0, width);
-        for (int64_t v = 0; v < width; v++) {
+        for (int64_t v = 0; v < width && goes_on; v++) {
             const int64_t at = v * c.stride * column;
             shift_results(s, (int)(first + v));
             s->options.vectors = 1;
@@ -783,6 +784,9 @@ static spmv_status solve_each(spmv_solver *s, const void *b, void *x)
                 snprintf(sentence, sizeof sentence, "right-hand side %lld of %d: %.440s", (long long)(first + v) + 1,
                          all, spmv_last_error(c.ctx));
             }
+            goes_on = others_follow(of);
+            for (int64_t after = first + v + 1; after < all && !goes_on; after++)
+                s->results[after].status = of;
         }
         TRY(copy_columns(&c, x, first, width, c.copy_x, true));
     }

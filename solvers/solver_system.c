@@ -27,8 +27,8 @@ static bool one_by_one(const spmv_solver *s)
     enum { FEW_ENTRIES = 8, FEW_ON_DEVICE = 16 };
     const int few = context_on_device(s->ctx) ? FEW_ON_DEVICE : FEW_ENTRIES;
     const bool complex = type_is_complex(s->options.type) || (s->a.val != NULL && type_is_complex(s->a.type));
-    if (s->options.recycle > 0 ||
-        complex) /* each one for the next; no products of several complex vectors in solvers */
+    /* recycling: each one for the next; complex: solvers have no products of several vectors */
+    if (s->options.recycle > 0 || complex)
         return true;
     return s->options.plan == NULL && choice_is_auto(s->options.rung) && s->options.inner == 0 && !takes_columns(s) &&
            s->a.nnz < few * s->a.rows;

@@ -381,9 +381,9 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  *
  * Errors: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_METHOD (no such solver, rung or preconditioner; the
  * message lists the names), SPMV_ERROR_TYPE (also: inner without f64), SPMV_ERROR_SINGULAR (no
- * factors), SPMV_ERROR_NOT_POSITIVE (direct:cholmod), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner with several
- * right-hand sides; a plan for several complex vectors; inner or a rung with another solver than cg; a preconditioner with
- * direct; direct without a module; direct:cudss without a GPU), SPMV_ERROR_LIMIT (also:
+ * factors), SPMV_ERROR_NOT_POSITIVE (direct:cholmod), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED
+ * (also: inner with several right-hand sides; a plan for several complex vectors; inner or a rung with
+ * another solver than cg; a preconditioner with direct; direct without a module; direct:cudss without a GPU), SPMV_ERROR_LIMIT (also:
  * inner, and a value is too large for f32), SPMV_ERROR_ARGUMENT (also: an option out of its range;
  * the message names it), SPMV_ERROR_SIZE (also: a plan for another matrix), those of
  * spmv_plan_create and spmv_preconditioner_create. */

@@ -996,6 +996,45 @@ static void statuses(void **state)
     release(&s);
 }
 
+static int cancel(int64_t iteration, double residual, void *user)
+{
+    (void)iteration;
+    (void)residual;
+    ++*(int *)user;
+    return 1;
+}
+
+/* Where the first of several complex right-hand sides is cancelled, the others are not begun. */
+static void cancelled_complex(void **state)
+{
+    enum { ROWS = 4, VECTORS = 3 };
+    spmv_context *ctx = *state;
+    const int32_t row_ptr[] = {0, 2, 4, 6, 8}, col[] = {0, 1, 1, 2, 2, 3, 0, 3};
+    const double val[4 * ROWS] = {2, 1, 1, 0, 3, 1, 1, 0, 2, -1, 1, 0, 1, 0, 3, 0};
+    const double ones[2 * ROWS * VECTORS] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6};
+    spmv_csr a = support_csr(ROWS, ROWS, row_ptr, col, val);
+    spmv_solver_options o;
+    spmv_solver_result result[VECTORS];
+    spmv_solver *solver = NULL;
+    int calls = 0;
+    a.type = SPMV_C128;
+    spmv_solver_options_init(&o, sizeof o);
+    o.solver = "gmres";
+    o.vectors = VECTORS;
+    o.zero_start = 1;
+    o.on_iteration = cancel;
+    o.user = &calls;
+    assert_ok(ctx, spmv_solver_create(ctx, &a, &o, &solver));
+    void *const b = support_upload(ctx, ones, sizeof ones), *const x = support_upload(ctx, ones, sizeof ones);
+    assert_fails(ctx, spmv_solver_solve(solver, b, x, result, sizeof *result), SPMV_CANCELLED,
+                 "right-hand side 1 of 3");
+    assert_int_equal(calls, 1);
+    for (int v = 0; v < VECTORS; v++)
+        assert_int_equal(result[v].status, SPMV_CANCELLED);
+    spmv_solver_destroy(solver);
+    support_free_in(ctx, b, x);
+}
+
 static void refusals(void **state)
 {
     spmv_context *ctx = *state;
@@ -1090,4 +1129,4 @@ SUPPORT_MAIN(with_context(bits_of_cg), with_context(one_by_one), with_context(ma
              with_context(every_preconditioner), with_context(options_of_the_preconditioner), cmocka_unit_test(threads),
              with_context(new_values), with_context(new_values_that_fail), with_context(kept_aggregates),
              with_context(work_of_new_values), with_context(near_null_space), with_context(from_jacobi_to_none),
-             with_context(one_call), with_context(statuses), with_context(refusals))
+             with_context(one_call), with_context(statuses), with_context(refusals), with_context(cancelled_complex))
