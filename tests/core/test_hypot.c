@@ -27,8 +27,8 @@ static void error_is_small(void **state)
 static void ends_of_the_range(void **state)
 {
     (void)state;
-    static const double numbers[] = {0,       1,        3,       0x1p-1000,  0x1p500,  0x1p-500,
-                                     0x1p501, 0x1p-501, DBL_MAX, DBL_MIN, 0x1p-1074};
+    static const double numbers[] = {0,       1,        3,       0x1p-1000, 0x1p500,  0x1p-500,
+                                     0x1p501, 0x1p-501, DBL_MAX, DBL_MIN,   0x1p-1074};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         assert_true(real_hypot(numbers[i], 0) == numbers[i] && real_hypot(0, -numbers[i]) == numbers[i]);
         if (numbers[i] > 0x1p-1020 && numbers[i] < 0x1p1000)
