@@ -14,8 +14,14 @@
  * libgomp reads GOMP_SPINCOUNT before main. So the program sets it and executes itself once; the
  * variable is then set. If the user has set it, or OMP_WAIT_POLICY, nothing is changed.
  *
+ * Also before main, libgomp binds the first thread to its place if OMP_PLACES or OMP_PROC_BIND ask for it. A
+ * program that is executed inherits that mask, and all its threads would share the one place. So the
+ * processors of all places are allowed again first.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* CPU_SET, sched_setaffinity */
 #include <omp.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,11 +42,41 @@ static bool own_file(char *path, size_t size)
     return path[0] == '/' && access(path, X_OK) == 0;
 }
 
+/* Allows this thread the processors of all places of OpenMP: those that the program was started with, or those of
+ * OMP_PLACES. False if some cannot be told or set. */
+static bool leave_place(void)
+{
+    enum { MOST_PROCESSORS = 1 << 16, MOST_IN_PLACE = 4096 };
+    const int places = omp_get_num_places();
+    if (places == 0)
+        return true; /* nothing was bound */
+    const size_t size = CPU_ALLOC_SIZE(MOST_PROCESSORS);
+    cpu_set_t *const allowed = CPU_ALLOC(MOST_PROCESSORS);
+    if (allowed == NULL)
+        return false;
+    CPU_ZERO_S(size, allowed);
+    bool known = true;
+    for (int p = 0; p < places; p++) {
+        int processors[MOST_IN_PLACE];
+        const int n = omp_get_place_num_procs(p);
+        known = known && n <= MOST_IN_PLACE;
+        if (!known)
+            break;
+        omp_get_place_proc_ids(p, processors);
+        for (int k = 0; k < n; k++)
+            if (processors[k] < MOST_PROCESSORS)
+                CPU_SET_S(processors[k], size, allowed);
+    }
+    const bool set = known && sched_setaffinity(0, size, allowed) == 0;
+    CPU_FREE(allowed);
+    return set;
+}
+
 void bound_spinning(const struct options *o, char **argv)
 {
     char path[4096];
     if (o->threads == 1 || omp_get_num_procs() == 1 || getenv("GOMP_SPINCOUNT") != NULL ||
-        getenv("OMP_WAIT_POLICY") != NULL || !own_file(path, sizeof path))
+        getenv("OMP_WAIT_POLICY") != NULL || !own_file(path, sizeof path) || !leave_place())
         return;
     if (setenv("GOMP_SPINCOUNT", SPIN_ROUNDS, 1) != 0)
         return;

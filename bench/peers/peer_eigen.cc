@@ -1,6 +1,7 @@
 /* Eigen: its row-major sparse matrix over spmv's arrays, the only sparse product that it runs with
  * threads (TopicMultiThreading in its documentation): schedule(dynamic) with chunks of a quarter of
- * a thread's rows, above 20000 entries. And its ConjugateGradient with Lower|Upper, which makes its
+ * a thread's rows, above 20000 entries. Vectors that are stored one after the other it multiplies
+ * one by one. And its ConjugateGradient with Lower|Upper, which makes its
  * products use threads; its vector operations use one thread. It allocates its vectors in each
  * solve.
  *
@@ -32,6 +33,28 @@ template <typename T> void multiply(const peer_problem *problem)
     y.noalias() = a * x;
 }
 
+/* Y = A X, with X and Y in the given order. */
+template <typename T, int Order> void multiply_block(const peer_problem *problem)
+{
+    using Matrix = Eigen::SparseMatrix<T, Eigen::RowMajor, std::int32_t>;
+    using Block = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Order>;
+    const Eigen::Map<const Matrix> a(problem->rows, problem->cols, problem->nnz, problem->row_ptr, problem->col,
+                                     static_cast<const T *>(problem->val));
+    const Eigen::Map<const Block> x(static_cast<const T *>(problem->x), problem->cols, problem->vectors);
+    Eigen::Map<Block> y(static_cast<T *>(problem->y), problem->rows, problem->vectors);
+    y.noalias() = a * x;
+}
+
+template <typename T> void multiply_vectors(const peer_problem *problem)
+{
+    if (problem->op == PEER_SPMV)
+        multiply<T>(problem);
+    else if (problem->by_columns)
+        multiply_block<T, Eigen::ColMajor>(problem);
+    else
+        multiply_block<T, Eigen::RowMajor>(problem);
+}
+
 int open_eigen(const peer_problem *problem, void **state, char *, size_t)
 {
     *state = const_cast<peer_problem *>(problem); /* needs nothing else; outlives the state */
@@ -43,9 +66,9 @@ int run_eigen(void *state)
     const peer_problem *problem = static_cast<const peer_problem *>(state);
     Eigen::setNbThreads(problem->threads); /* a variable of this module's copy of Eigen */
     if (problem->type == SPMV_F64)
-        multiply<double>(problem);
+        multiply_vectors<double>(problem);
     else
-        multiply<float>(problem);
+        multiply_vectors<float>(problem);
     return 0;
 }
 
@@ -193,10 +216,12 @@ const peer_module *spmv_peer_module(void)
     static const peer peers[] = {
         {"eigen", PEER_SPMV, "Map<SparseMatrix, RowMajor, int>, OpenMP; " PEER_FLAGS, 0, open_eigen, run_eigen, nullptr,
          nullptr, nullptr},
+        {"eigen-spmm", PEER_SPMM, "Map<SparseMatrix, RowMajor, int> * Map<Matrix>, OpenMP; " PEER_FLAGS, 0, open_eigen,
+         run_eigen, nullptr, nullptr, nullptr},
         {"eigen-cg", PEER_CG, "ConjugateGradient, Lower|Upper, IdentityPreconditioner, RowMajor, OpenMP; " PEER_FLAGS,
          0, open_cg, run_cg, nullptr, nullptr, close_cg},
         {"eigen-spgemm", PEER_SPGEMM, "SparseMatrix * SparseMatrix, RowMajor, int, one thread; " PEER_FLAGS, 0,
          open_product, run_product, nullptr, fetch_product, close_product}};
-    static const peer_module module = {PEER_ABI, "Eigen " VERSION, peers, 3};
+    static const peer_module module = {PEER_ABI, "Eigen " VERSION, peers, sizeof peers / sizeof peers[0]};
     return &module;
 }

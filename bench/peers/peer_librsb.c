@@ -1,7 +1,7 @@
 /* librsb: recursive sparse blocks (M. Martone, Efficient multithreaded untransposed, transposed or
  * symmetric sparse matrix-vector multiplication with the Recursive Sparse Blocks format, Parallel
  * Computing 40, 2014). The blocks are made from CSR and then tuned by the library itself for the
- * product with one vector.
+ * product, with one vector or with several.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>
@@ -51,8 +51,28 @@ static const void *zero(const struct peer_problem *problem)
     return problem->type == SPMV_F64 ? (const void *)&zero_f64 : (const void *)&zero_f32;
 }
 
+/* The order of the vectors, and the distances between rows or columns of x and y. */
+static rsb_flags_t order_of(const struct peer_problem *problem)
+{
+    return problem->by_columns || problem->vectors == 1 ? RSB_FLAG_WANT_COLUMN_MAJOR_ORDER
+                                                        : RSB_FLAG_WANT_ROW_MAJOR_ORDER;
+}
+
+static rsb_nnz_idx_t x_lead(const struct peer_problem *problem)
+{
+    return (rsb_nnz_idx_t)(order_of(problem) == RSB_FLAG_WANT_COLUMN_MAJOR_ORDER ? problem->cols : problem->vectors);
+}
+
+static rsb_nnz_idx_t y_lead(const struct peer_problem *problem)
+{
+    return (rsb_nnz_idx_t)(order_of(problem) == RSB_FLAG_WANT_COLUMN_MAJOR_ORDER ? problem->rows : problem->vectors);
+}
+
 static rsb_err_t multiply(const struct peer_problem *problem, const struct rsb_mtx_t *matrix)
 {
+    if (problem->op == PEER_SPMM)
+        return rsb_spmm(RSB_TRANSPOSITION_N, NULL, matrix, problem->vectors, order_of(problem), problem->x,
+                        x_lead(problem), zero(problem), problem->y, y_lead(problem));
     return rsb_spmv(RSB_TRANSPOSITION_N, NULL, matrix, problem->x, 1, zero(problem), problem->y, 1);
 }
 
@@ -77,9 +97,9 @@ static rsb_err_t tune(const struct peer_problem *problem, struct rsb_mtx_t **mat
     rsb_err_t error = rsb_mtx_clone(&tuned, RSB_NUMERICAL_TYPE_SAME_TYPE, RSB_TRANSPOSITION_N, NULL, *matrix,
                                     RSB_FLAG_IDENTICAL_FLAGS);
     if (error == RSB_ERR_NO_ERROR)
-        error = rsb_tune_spmm(&tuned, NULL, NULL, TUNING_ROUNDS, ROUND_SECONDS, RSB_TRANSPOSITION_N, NULL, NULL, 1,
-                              RSB_FLAG_WANT_COLUMN_MAJOR_ORDER, problem->x, (rsb_nnz_idx_t)problem->cols, zero(problem),
-                              problem->y, (rsb_nnz_idx_t)problem->rows);
+        error = rsb_tune_spmm(&tuned, NULL, NULL, TUNING_ROUNDS, ROUND_SECONDS, RSB_TRANSPOSITION_N, NULL, NULL,
+                              problem->vectors, order_of(problem), problem->x, x_lead(problem), zero(problem),
+                              problem->y, y_lead(problem));
     if (error == RSB_ERR_NO_ERROR && best_seconds(problem, tuned) < best_seconds(problem, *matrix)) {
         struct rsb_mtx_t *untuned = *matrix;
         *matrix = tuned;
@@ -120,7 +140,7 @@ static int open_librsb(const struct peer_problem *problem, void **state, char *w
         return -1;
     }
     if (open_count > 0 && problem->threads != library_threads) {
-        snprintf(why, why_size, "librsb runs with %d threads and cannot use %d at the same time", library_threads,
+        snprintf(why, why_size, "librsb is open with %d threads and cannot have %d at the same time", library_threads,
                  problem->threads);
         return -1;
     }
@@ -173,10 +193,18 @@ static const struct peer peers[] = {
      .open = open_librsb,
      .run = run_librsb,
      .close = close_librsb},
+    {.name = "librsb-spmm",
+     .op = PEER_SPMM,
+     .settings =
+         "recursive blocks; rsb_tune_spmm (at most 16 rounds of 1 s) kept where its blocks are faster; rsb_spmm",
+     .open = open_librsb,
+     .run = run_librsb,
+     .close = close_librsb},
 };
 
 const struct peer_module *spmv_peer_module(void)
 {
-    static const struct peer_module module = {PEER_ABI, "librsb " PEER_LIBRSB_VERSION, peers, 1};
+    static const struct peer_module module = {PEER_ABI, "librsb " PEER_LIBRSB_VERSION, peers,
+                                              sizeof peers / sizeof peers[0]};
     return &module;
 }

@@ -26,8 +26,9 @@
       "scan segscan reduce segreduce compact sort histogram", "the CUDA Toolkit")                                      \
     X(probe, CUDA, "probe-gather", "spmv", "the CUDA Toolkit")                                                         \
     X(loops, OMP, "loops-static loops-guided loops-merge", "spmv spmv spmv", "OpenMP")                                 \
-    X(eigen, OMP, "eigen eigen-cg eigen-spgemm", "spmv cg spgemm", "Eigen 3.4 (Debian: libeigen3-dev)")                \
-    X(librsb, OMP, "librsb", "spmv", "librsb (Debian: librsb-dev)")                                                    \
+    X(eigen, OMP, "eigen eigen-spmm eigen-cg eigen-spgemm", "spmv spmm cg spgemm",                                     \
+      "Eigen 3.4 (Debian: libeigen3-dev)")                                                                             \
+    X(librsb, OMP, "librsb librsb-spmm", "spmv spmm", "librsb (Debian: librsb-dev)")                                   \
     X(mkl, OMP, "mkl mkl-spmm", "spmv spmm", "Intel oneMKL (PyPI: mkl), its lib folder in LD_LIBRARY_PATH")            \
     X(graphblas, OMP, "graphblas graphblas-spgemm", "spmv spgemm", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)") \
     X(tbb, OMP, "tbb-scan tbb-reduce tbb-sort", "scan reduce sort", "oneTBB with libstdc++ (Debian: libtbb-dev)")      \

@@ -238,6 +238,16 @@ class Threads(LimitsCase):
         self.assertIsNone(self.environment(env={"OMP_WAIT_POLICY": "passive"}))
         self.assertIsNone(self.environment("--threads", "1"))
 
+    def test_places_are_kept(self):
+        """The first thread is bound before main; the program that executes itself must not be left with its place."""
+        processors = len(os.sched_getaffinity(0))
+        if processors == 1:
+            self.skipTest("one processor is one place")
+        given = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OMP_NUM_THREADS")}
+        for places in ({"OMP_PLACES": "threads"}, {"OMP_PROC_BIND": "true"}, {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"}):
+            done = subprocess.run([test_program.PROGRAM, "poisson2d:3", "--json", "-q"], env={**given, **places}, capture_output=True, check=True)
+            self.assertEqual(json.loads(done.stdout)["machine"]["cpu"]["threads"], processors, places)
+
 
 class Unpacking(LimitsCase):
     @staticmethod
