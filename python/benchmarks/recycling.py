@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sequences of 50 finite-element systems, each solved from the last x, without and with recycling.
 
-    python3 recycling.py POINTS [NAME[/PRECOND[/SOLVER]] ...]      POINTS along a side; needs SciPy and scikit-fem
+    python3 recycling.py POINTS [NAME[/PRECOND[/SOLVER]] ...]
+
+POINTS: along a side; needs SciPy and scikit-fem.
 
 Prints the steps and the time of the solves but the first (which may race), each the best of two runs.
 """
