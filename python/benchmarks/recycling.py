@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sequences of 50 finite-element systems, each solved from the last x, without and with recycling.
 
-    python3 recycling.py POINTS [NAME ...]      POINTS along a side; needs SciPy and scikit-fem
+    python3 recycling.py POINTS [NAME[/PRECOND[/SOLVER]] ...]
+
+POINTS: along a side; needs SciPy and scikit-fem.
 
 Prints the steps and the time of the solves but the first (which may race), each the best of two runs.
 """
@@ -86,9 +88,9 @@ def unrelated(n):
         x = yield None if k else A, rng.standard_normal(len(inside)), x
 
 
-def newton(n, dt, full):
+def newton(n, dt, full, whole=False):
     """u' = div((1 + u^2) grad u) + f by implicit Euler: the corrections of Newton's method (full), or with the
-    coefficient of the last iterate (symmetric)."""
+    coefficient of the last iterate (symmetric), from 0. whole: the next u, from the last one."""
     p, basis, _, inside = parts(n)
     M, u, done = mass.assemble(basis), np.zeros(basis.N), 0
 
@@ -112,9 +114,10 @@ def newton(n, dt, full):
             J = (K + M / dt + (change.assemble(basis, u=w) if full else 0 * K)).tocsr()[inside][:, inside]
             J = J.tocsr() if full else symmetric(J)
             J.sort_indices()
-            x = yield J, r, np.zeros(len(inside))
+            last_u = u[inside]
+            x = yield J, r + J @ last_u if whole else r, last_u if whole else np.zeros(len(inside))
             u = u.copy()
-            u[inside] += x
+            u[inside] = x if whole else last_u + x
             done += 1
             if done >= STEPS:
                 return
@@ -128,12 +131,16 @@ SEQUENCES = {
     "unrelated": unrelated,
     "newton-5e-2": lambda n: newton(n, 5e-2, True),
     "newton-5e-3": lambda n: newton(n, 5e-3, True),
+    "newton-u-5e-2": lambda n: newton(n, 5e-2, True, True),
+    "newton-u-5e-3": lambda n: newton(n, 5e-3, True, True),
     "picard-5e-2": lambda n: newton(n, 5e-2, False),
     "picard-5e-3": lambda n: newton(n, 5e-3, False),
+    "picard-u-5e-2": lambda n: newton(n, 5e-2, False, True),
+    "picard-u-5e-3": lambda n: newton(n, 5e-3, False, True),
 }
 
 
-def run(systems, recycle, precond):
+def run(systems, recycle, precond, method):
     """Iterations and seconds (of this process) of each solve, the names, and the gains of the starts."""
     solver, steps, seconds, gains = None, [], [], []
     item = next(systems)
@@ -141,7 +148,7 @@ def run(systems, recycle, precond):
         while True:
             A, b, start = item
             if solver is None:
-                solver = spmv.Solver(A, precond, recycle=recycle, device="cpu")
+                solver = spmv.Solver(A, precond, method, recycle=recycle, device="cpu")
             elif A is not None:
                 solver.update_values(A.data)
             began = time.process_time()
@@ -160,10 +167,10 @@ def main():
     n, names = int(sys.argv[1]), sys.argv[2:] or SEQUENCES
     print(f"{'sequence':14s} {'by':12s} {'recycle':>7s} {'steps':>7s} {'ratio':>6s} {'ms':>8s} {'ratio':>6s} {'start':>8s}")
     for name in names:
-        name, _, precond = name.partition("/")
+        name, precond, method = (name.split("/") + ["auto", "auto"])[:3]
         base = None
         for recycle in (0, 4, 8, 16):
-            turns = [run(SEQUENCES[name](n), recycle, precond or "auto") for _ in range(2)]
+            turns = [run(SEQUENCES[name](n), recycle, precond, method) for _ in range(2)]
             steps, took = turns[0][0][1:].sum(), 1e3 * np.minimum(turns[0][1], turns[1][1])[1:].sum()
             base = base or (steps, took)
             print(

@@ -1,14 +1,31 @@
 /* The last level, of at most AMG_COARSEST rows: the inverse of its matrix, made in f64 (amg_invert), as a
- * sparse matrix with all entries. If a pivot is 0 up to rounding, its unknown is left out.
+ * sparse matrix with all entries. If a pivot is 0 up to rounding, its unknown is left out. In f32 under vectors of f64
+ * a pivot of 0 may be one that f32 has lost, so the unknown is left out only if the given matrix is known to be
+ * singular: if its rows sum to 0, and it has as many components.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "solvers/amg/amg_internal.h"
+#include "solvers/prepare/null_space.h"
 
 /* In f32 under vectors of f64: a pivot, relative to its diagonal entry, has an error of some 2^-24. A smaller
  * one than this needs f64. */
 static const double SMALL_PIVOT = 0x1p-10;
+
+/* The number of null vectors of the given matrix that its row sums tell: one for each component. */
+static spmv_status count_null_vectors(const struct amg *amg, int64_t *count)
+{
+    struct null_space *found = NULL;
+    *count = 0;
+    if (amg->ranks != NULL || amg->general)
+        return SPMV_OK;
+    const spmv_status st = null_space_find(amg->ctx, &amg->given, amg->m->type, NULL_SPACE_ALL_ROWS, &found);
+    if (found != NULL)
+        *count = null_space_count(found);
+    null_space_destroy(found);
+    return st;
+}
 
 /* A pivot is relative to its diagonal entry. */
 static spmv_status check_pivots(struct amg *amg, const double *pivot, double tolerance)
@@ -16,16 +33,25 @@ static spmv_status check_pivots(struct amg *amg, const double *pivot, double tol
     spmv_status st = SPMV_OK;
     struct amg_level *l = &amg->level[amg->levels - 1];
     const int64_t n = l->rows;
+    const bool narrower = amg_is_narrower(amg);
     double *host = NULL;
+    int64_t nulls = 0;
     amg->left_out = 0;
     TRY(host_alloc(amg->ctx, n * 8, "pivots", (void **)&host));
     TRY(amg_read(amg, pivot, n * 8, host));
     for (int64_t i = 0; i < n; i++) {
         amg->left_out += !(host[i] > tolerance);
-        if (!(host[i] >= -4 * tolerance) || (amg_is_narrower(amg) && host[i] <= fmax(tolerance, SMALL_PIVOT))) {
-            amg->imprecise = amg_is_narrower(amg);
+        if (!(host[i] >= -4 * tolerance) || (narrower && host[i] > tolerance && host[i] <= SMALL_PIVOT)) {
+            amg->imprecise = narrower;
             st = amg_not_positive(amg, l, isfinite(host[i]) ? host[i] : AMG_OVERFLOWN);
-            break;
+            goto done;
+        }
+    }
+    if (narrower && amg->left_out > 0) {
+        TRY(count_null_vectors(amg, &nulls));
+        if (amg->left_out > nulls) {
+            amg->imprecise = true;
+            st = amg_not_positive(amg, l, 0);
         }
     }
 done:

@@ -20,7 +20,8 @@
  * Singular matrices: where p'Ap is 0 up to rounding, or a pivot of the last level is, the unknown
  * is left out: its row of D^-1, or of the inverse, is 0. For a consistent system that is the
  * solution with this unknown 0. If one is negative beyond rounding, the matrix is not positive
- * definite. In f32 under vectors of f64 a small p'Ap already means that f32 is too narrow.
+ * definite. In f32 under vectors of f64 a small p'Ap already means that f32 is too narrow, and so does a small pivot,
+ * unless the rows of A sum to 0.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/amg/amg_internal.h"
