@@ -11,6 +11,7 @@
 #include "solvers/prepare/null_space.h"
 
 #include <math.h>
+#include <spmv/primitives.h>
 #include <stdio.h>
 
 #include "core/backend.h"
@@ -227,6 +228,55 @@ static spmv_status prepare(struct null_space *n)
     return st;
 }
 
+/* Whether all rows of a real matrix on a device sum to 0, as is_zero says, and are one component. False also where that
+ * is not decided here: rows of zeros. Two numbers come to the host. */
+static spmv_status look_for_one(spmv_context *ctx, const spmv_csr *a, bool *one)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    const int64_t bytes = a->rows * (int64_t)spmv_type_size(type);
+    void *sums = NULL, *diagonal = NULL, *out = NULL;
+    double number = 0; /* room for a number of any type */
+    int32_t last = 0;
+    *one = false;
+    TRY(context_lend(ctx, bytes, &sums));
+    TRY(context_lend(ctx, bytes, &diagonal));
+    TRY(context_lend(ctx, sizeof number, &out));
+    TRY(spmv_matrix_row_sums(ctx, a, sums));
+    TRY(spmv_matrix_diagonal(ctx, a, diagonal));
+    TRY(spmv_map_divide(ctx, type, sums, diagonal, sums, a->rows));
+    TRY(spmv_map_reduce(ctx, SPMV_MAP_ABS, SPMV_MAX, type, sums, out, a->rows));
+    TRY(spmv_download(ctx, out, &number, (int64_t)spmv_type_size(type)));
+    if (!(real_at(type, &number, 0) <= MARGIN * real_limits_of(type).roundoff)) /* or not a number */
+        goto done;
+    TRY(matrix_components_cuda(ctx, a, sums));
+    TRY(spmv_reduce(ctx, SPMV_MAX, SPMV_I32, sums, out, a->rows));
+    TRY(spmv_download(ctx, out, &last, sizeof last));
+    *one = last == 0;
+done:
+    context_take_back(ctx, sums);
+    context_take_back(ctx, diagonal);
+    context_take_back(ctx, out);
+    return st;
+}
+
+/* The null space of a matrix that is one component. */
+static spmv_status take_one(spmv_context *ctx, const spmv_csr *a, spmv_type type, struct null_space **found)
+{
+    spmv_status st = SPMV_OK;
+    struct null_space *n = NULL;
+    TRY(host_alloc(ctx, sizeof *n, "a null space", (void **)&n));
+    *n = (struct null_space){.ctx = ctx, .type = type, .rows = a->rows, .all_rows = a->rows, .components = 1};
+    TRY(host_alloc(ctx, sizeof *n->size, "components", (void **)&n->size));
+    n->size[0] = n->rows;
+    TRY(prepare(n));
+    *found = n;
+    n = NULL;
+done:
+    null_space_destroy(n);
+    return st;
+}
+
 spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, enum null_space_rows rows,
                             struct null_space **found)
 {
@@ -234,9 +284,19 @@ spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type
     struct null_space *n = NULL;
     char *good = NULL;
     int64_t count = 0;
+    bool zero = true, one = false;
     *found = NULL;
     if (a->rows == 0)
         return st;
+    if (csr_on_device(ctx, a) && (a->val == NULL || a->type == SPMV_F64 || a->type == SPMV_F32)) {
+        TRY(look_at_first_rows(ctx, a, 0, &zero));
+        if (!zero && rows == NULL_SPACE_ALL_ROWS)
+            return SPMV_OK;
+        if (zero)
+            TRY(look_for_one(ctx, a, &one));
+        if (one)
+            return take_one(ctx, a, type, found);
+    }
     TRY(host_alloc(ctx, a->rows, "sums of rows", (void **)&good));
     TRY(look_at_sums(ctx, a, rows, good, &count));
     if (count == 0 || (rows == NULL_SPACE_ALL_ROWS && count < a->rows))
@@ -324,6 +384,12 @@ static inline int64_t component_of(const struct null_space *n, int64_t i)
     return n->component != NULL ? n->component[i] : n->components - 1;
 }
 
+/* Whether the vector that is constant over all rows is the only one that was found. */
+static bool is_constant(const struct null_space *n)
+{
+    return n->components == 1 && n->component == NULL;
+}
+
 static spmv_status split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms);
 
 /* Subtracts from given vectors their means on the components. */
@@ -354,6 +420,8 @@ spmv_status null_space_add(spmv_context *ctx, const spmv_csr *a, const struct pl
 {
     spmv_status st = SPMV_OK;
     struct null_vectors *taken = NULL;
+    if (given->block == 1 && *n != NULL && is_constant(*n))
+        return SPMV_OK; /* that one is found */
     TRY(null_vectors_take(ctx, a, ranks, type, given, symmetric, &taken));
     if (taken == NULL)
         goto done;
@@ -464,6 +532,45 @@ done:
     return st;
 }
 
+/* Whether the only null vector is constant over all rows, which are in the memory of a device. In f64: sums there have
+ * no more digits than the type. */
+static bool is_mean_on_device(const struct null_space *n)
+{
+    return context_on_device(n->ctx) && n->type == SPMV_F64 && is_constant(n) && n->parts == NULL && n->given == NULL;
+}
+
+/* to = v less its mean. The mean of what is left is subtracted once more, since the sums are rounded. *done: false if
+ * the squares leave the range of f64, or are not finite: nothing is written then. */
+static spmv_status split_mean(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms,
+                              bool *done)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = n->ctx;
+    const double least = 1e-100, most = 1e100;
+    double squares = 0, sum = 0, mean = 0;
+    void *out = NULL;
+    *done = false;
+    TRY(context_lend(ctx, sizeof squares, &out));
+    TRY(spmv_dot(ctx, SPMV_F64, v, v, out, n->rows));
+    TRY(spmv_download(ctx, out, &squares, sizeof squares));
+    if (!(squares >= least && squares <= most))
+        goto done;
+    for (int pass = 0; pass < 2; pass++) {
+        const void *const from = pass == 0 ? v : to;
+        TRY(spmv_reduce(ctx, SPMV_ADD, SPMV_F64, from, out, n->rows));
+        TRY(spmv_download(ctx, out, &sum, sizeof sum));
+        const double less = -sum / (double)n->rows;
+        TRY(spmv_map_scalar(ctx, SPMV_ADD, SPMV_F64, &less, from, to, n->rows));
+        mean -= less;
+    }
+    norms->all = sqrt(squares);
+    norms->part = fabs(mean) * sqrt((double)n->rows);
+    *done = true;
+done:
+    context_take_back(ctx, out);
+    return st;
+}
+
 spmv_status null_space_split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms)
 {
     spmv_status st = SPMV_OK;
@@ -471,6 +578,11 @@ spmv_status null_space_split(const struct null_space *n, const void *v, void *to
     const int64_t bytes = n->rows * (int64_t)spmv_type_size(n->type);
     void *copy = NULL;
     const void *from = NULL;
+    bool is_split = false;
+    if (is_mean_on_device(n))
+        TRY(split_mean(n, v, to, norms, &is_split));
+    if (is_split)
+        return SPMV_OK;
     TRY(context_read(ctx, v, bytes, what, &copy, &from));
     TRY(split(n, from, copy != NULL ? copy : to, norms));
     if (copy != NULL)
