@@ -57,6 +57,11 @@ build_tree "$folder" all -DCMAKE_TOOLCHAIN_FILE="$folder/toolchain.cmake" -DSPMV
     "${options[@]}"
 build_tree "$folder/here" bits "${options[@]}"
 
+# What the program compiles for an exercise, it loads.
+mkdir -p "$folder/bin"
+printf '#!/bin/sh\nexec aarch64-linux-gnu-gcc --sysroot="%s" "$@"\n' "$sysroot" >"$folder/bin/cc"
+chmod +x "$folder/bin/cc"
+
 # The emulator of the kernel starts programs as if they were of this machine.
 # test_mtx_read asks for the peak memory of the process, which is that of the emulator.
 export QEMU_LD_PREFIX=$sysroot
@@ -66,7 +71,7 @@ else
     echo "aarch64.sh: the kernel does not start programs for aarch64: only programs that ctest starts are tested"
     tests=(-L quick -E '^(test_mtx_read|test_trust|test_solve|test_reports|ranks_files.*)$')
 fi
-OMP_WAIT_POLICY=passive ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" -LE 'install|scripts' "${tests[@]}" </dev/null
+PATH=$folder/bin:$PATH OMP_WAIT_POLICY=passive ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" -LE 'install|scripts' "${tests[@]}" </dev/null
 
 # Of omp; ref adds in long double, which has other digits there (docs/repeatable.md).
 status=0

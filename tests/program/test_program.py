@@ -58,10 +58,18 @@ def suppress_fontconfig(folder):
 
 def is_sanitized(program):
     """Whether the program has the address sanitizer, which needs terabytes of address space, and
-    whose own memory counts as memory of the program."""
+    whose own memory counts as memory of the program. So does that of an emulator (scripts/checks/aarch64.sh)."""
+    if "QEMU_LD_PREFIX" in os.environ:
+        return True
     done = subprocess.run([program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30)))
     return done.returncode != 0
+
+
+def is_aarch64(program):
+    """Whether the file is a program for this processor; it may run under an emulator."""
+    with open(program, "rb") as file:
+        return file.read(20)[18:] == b"\xb7\x00"
 
 
 def run(*arguments, stdin=None, cwd=None, env=None, **more):
