@@ -128,3 +128,9 @@ struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char 
     const struct row *const row = find_row(purpose, name);
     return precond_cost_sampled(purpose, name, rows, nnz, row->work, row->steps);
 }
+
+double precond_setup_of_longest(const char *name, int64_t longest)
+{
+    const double entries = (double)max_i64(longest, 0);
+    return strcmp(name, "amg") == 0 ? 3e-4 * entries * entries : strcmp(name, "fsai") == 0 ? 1.25 * entries : 0;
+}

@@ -49,15 +49,31 @@ static void predictions(void **state)
     j = judge_of(NULL, NULL, &result, 0, 100, 2400);
     const int64_t late = tell(&j, 0, 999, factor);
     assert_true(late >= 400 && late <= 432);
-    /* early, what is left counts as it is: 1000 - i > 700, and not > 980 */
-    j = judge_of(NULL, NULL, &result, 0, 400, 700);
-    j.early = 48;
+    /* earlier, in proportion more must be left: 1000 - i > 200 * 400 / i from 88 on */
+    j = judge_of(NULL, NULL, &result, 0, 400, 200);
+    j.first = 40;
+    j.width = 10;
+    const int64_t early = tell(&j, 0, 2000, factor);
+    assert_true(early >= 80 && early <= 90);
+    /* residuals that fall evenly: 1000 - i > 300 * sqrt(400 / i) from 42 on, and > 340 * sqrt(400 / i) from 52 on */
+    j = judge_of(NULL, NULL, &result, 0, 400, 300);
+    j.first = 48;
     j.width = 12;
+    j.even = true;
     assert_int_equal(tell(&j, 0, 2000, factor), 48);
-    j = judge_of(NULL, NULL, &result, 0, 400, 980);
-    j.early = 48;
+    j = judge_of(NULL, NULL, &result, 0, 400, 340);
+    j.first = 48;
     j.width = 12;
-    assert_int_equal(tell(&j, 0, 2000, factor), -1);
+    j.even = true;
+    assert_int_equal(tell(&j, 0, 2000, factor), 60);
+    /* that there is no progress yet is no prediction, unless residuals fall evenly */
+    for (int even = 0; even < 2; even++) {
+        j = judge_of(NULL, NULL, &result, 0, 100, 10);
+        j.first = 20;
+        j.width = 5;
+        j.even = even;
+        assert_int_equal(tell(&j, 0, 2000, 1), even ? 20 : 100);
+    }
     /* other iterations came before; no progress; a residual that grows */
     j = judge_of(NULL, NULL, &result, 5000, 100, 800);
     assert_int_equal(tell(&j, 5000, 2000, factor), 108);
