@@ -586,8 +586,7 @@ static bool takes_direct(const struct chain *c, const struct runner *first, doub
     const bool waits = context_on_device(c->s->ctx) && first->solver == &krylov_cg;
     return c->columns == 1 && solver_iterations(c) < c->most &&
            (!waits || spent >= BEFORE_FACTORS * solver_worth_direct(c->s)) &&
-           solver_direct_is_faster(c->s, work * step) &&
-           (!waits || spent >= BEFORE_FACTORS * c->s->direct_takes);
+           solver_direct_is_faster(c->s, work * step) && (!waits || spent >= BEFORE_FACTORS * c->s->direct_takes);
 }
 
 /* With more work left, that is asked. */
@@ -869,6 +868,9 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
  * and each that is expected to take less than the best so far is tried, however long that would be. */
 enum { CONTENDERS = 3, TURNS_ON_DEVICE = 12 };
 
+/* Steps that multigrid takes where errors are not smooth: 100 to 1500. */
+enum { ROUGH_STEPS = 200 };
+
 struct contest {
     struct chain *c;
     struct runner *runner[CONTENDERS], *now; /* in the order in which they are tried */
@@ -923,6 +925,7 @@ static double spent_by_all(const struct contest *all)
  * before. Another one: what its set-up has taken, or half of what another one has spent; in later turns, all of it. */
 static double work_of_turn(const struct contest *all)
 {
+    static const double SOON = 3;
     const struct runner *const now = all->now;
     double others = 0, next = 0;
     for (int i = all->count - 1; i >= 0; i--) {
@@ -936,8 +939,8 @@ static double work_of_turn(const struct contest *all)
         return fmax(others, now->spent / 4);
     if (now != all->runner[0])
         return fmax(now->cost.setup, others / 2);
-    const double least = fmax(now->cost.setup, next);
-    return now->cost.setup > 0 ? least : fmax(least, fmin(precond_cost_of_all(&now->cost), 3 * least));
+    const double least = fmax(now->cost.setup, next), expected = precond_cost_of_all(&now->cost);
+    return now->cost.setup == 0 && expected <= SOON * least ? fmax(least, expected) : least;
 }
 
 /* Counted from what its residuals predict: the longer it has run beyond the work of a turn, the more often has it been
@@ -953,8 +956,7 @@ static bool may_take_direct(const struct contest *all, double left)
     const struct chain *const c = all->c;
     const struct runner *const first = all->runner[0];
     const double spent = spent_by_all(all), worth = worth_direct(c, first);
-    return fmin(left, NO_PROGRESS * spent) > worth &&
-           (first->solver != &krylov_cg || spent >= BEFORE_FACTORS * worth);
+    return fmin(left, NO_PROGRESS * spent) > worth && (first->solver != &krylov_cg || spent >= BEFORE_FACTORS * worth);
 }
 
 /* It is stopped for another one, or for factors. */
@@ -962,7 +964,8 @@ static bool yields(struct judge *judge)
 {
     struct contest *const all = judge->race;
     struct runner now = *all->now;
-    const double left = left_by(judge, &now), others = least_beside(all), ran = (double)judge->marks * (double)judge->width;
+    const double left = left_by(judge, &now), others = least_beside(all),
+                 ran = (double)judge->marks * (double)judge->width;
     if (others < left)
         return true;
     const double before = all->now->spent;
@@ -999,7 +1002,7 @@ static spmv_status try_direct(const struct contest *all)
         if (!all->runner[i]->out)
             left = fmin(left, expected_of(all->runner[i]));
     return takes_direct(all->c, &sum, fmin(left, NO_PROGRESS * sum.spent)) ? go_direct(all->c, first)
-                                                                            : SPMV_ERROR_LIMIT;
+                                                                           : SPMV_ERROR_LIMIT;
 }
 
 /* The next one, made. NULL: there is none; *st: SPMV_CANCELLED, or as it was. */
@@ -1041,6 +1044,8 @@ static spmv_status race_on_device(struct chain *c, struct runner *first, struct 
     spmv_status st;
     if (spare != NULL && !is_named(spare, rival->name) && exists(s, first->solver, spare)) {
         third = runner_of(c, first->solver, spare, &s->third);
+        if (first->solver == &krylov_cg && is_named(spare, "amg"))
+            third.cost.steps = ROUGH_STEPS; /* errors are not smooth */
         all.runner[all.count++] = &third;
     }
     for (int i = 0; i < all.count; i++) {

@@ -109,7 +109,8 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
     if (strcmp(name, "fsai") == 0)
         return (struct precond_cost){2000 + 6000 * read, 10 + 20 * read, 400};
     const bool cached = rows <= CACHED_ROWS && (light || entries <= CACHED_ENTRIES);
-    return (struct precond_cost){0, (cached ? 3 + 9 * millions : 6 + 15 * millions) + (light ? 0.9 : 4) * read, 500};
+    const double step = cached ? 2.5 + 0.1 * entries / fmax(rows, 1) + 4 * millions : 6 + 15 * millions;
+    return (struct precond_cost){0, step + (light ? 0.9 : cached ? 3 : 4) * read, 500};
 }
 
 struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
