@@ -294,7 +294,8 @@ static void drop_resorts(spmv_solver *s)
     spmv_preconditioner_destroy(s->simple);
     spmv_preconditioner_destroy(s->none);
     spmv_preconditioner_destroy(s->rival);
-    s->simple = s->none = s->rival = NULL;
+    spmv_preconditioner_destroy(s->third);
+    s->simple = s->none = s->rival = s->third = NULL;
     for (int i = 0; i < SOLVER_RESORTS; i++) {
         spmv_preconditioner_destroy(s->ilut[i]);
         s->ilut[i] = NULL;

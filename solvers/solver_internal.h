@@ -58,9 +58,9 @@ struct spmv_solver {
         direct_takes; /* under "auto": nanoseconds of factors, by their analysis; 0: not known, INFINITY: there are none */
     char direct_lacks[256];       /* why the present values have no factors: the memory that they need; "": not known */
     spmv_preconditioner *precond; /* NULL: could not be made */
-    /* of a race (solver_race.c): the other preconditioner; whether it has ended; the solver that had been
+    /* of a race (solver_race.c): the other preconditioners; whether it has ended; the solver that had been
      * chosen, the one that won and the name of its preconditioner, which are then solver and precond */
-    spmv_preconditioner *rival;
+    spmv_preconditioner *rival, *third;
     bool settled;
     const struct krylov_solver *began, *won;
     char verdict[PRECOND_NAME], why_verdict[PRECOND_SENTENCE];

@@ -5,13 +5,14 @@
  *
  * The first one runs until its work is that of the rival's set-up. Where the residuals then predict that
  * it has more work to do than the rival needs for all, the rival is made and goes on from the x reached;
- * otherwise the first one goes on, and is judged again at each later mark. On a GPU that may come earlier
- * (judge_early), of conjugate gradients if in proportion more is left. The rival is judged in the same way. So at
+ * otherwise the first one goes on, and is judged again at each later mark. The rival is judged in the same way. So at
  * most some twice the work of the better one is done, whatever the matrix (ski rental: A. Karlin, M.
  * Manasse, L. Rudolph and D. Sleator, "Competitive snoopy caching", Algorithmica 3, 1988). They take
  * turns, each with twice the work of the turn before, until one ends. If the rival cannot be made or
  * fails, the first one goes on. Conjugate gradients for one right-hand side on a host then go on as if
  * they had not been stopped: only the work of the other one is lost.
+ *
+ * On a GPU, where set-ups take milliseconds, three take part (race_on_device).
  *
  * Work is counted, never timed (precond_costs.h). So a solve has the same bits in every run, for any number of
  * threads.
@@ -97,11 +98,12 @@ int judge_tell(int64_t iteration, double residual, void *user)
     j->low[j->marks++] = j->lowest;
     j->lowest = INFINITY;
     j->left = iterations_left(j);
-    /* what few iterations predict is less certain, and the longer it runs, the more often has it been predicted to end */
-    const double ran = (double)(iteration - j->begin);
-    const bool early = j->early > 0 && ran >= (double)j->early && j->left > j->most;
-    const bool late = ran >= (double)(j->first > 0 ? j->first : j->least);
-    j->stopped = early || (late && j->left * ran > j->most * (double)j->least);
+    /* what few iterations predict is less certain, and that there is no progress is no prediction, unless residuals fall
+     * evenly; and the longer it runs, the more often has it been predicted to end */
+    const double ran = (double)(iteration - j->begin), part = (double)j->least / ran;
+    const bool late = ran >= (double)j->least, due = late || (j->first > 0 && ran >= (double)j->first);
+    const bool known = late || j->even || isfinite(j->left);
+    j->stopped = due && known && j->left > j->most * (j->even && !late ? sqrt(part) : part);
     if (j->stopped && j->allows != NULL)
         j->stopped = j->allows(j);
     if (j->marks == JUDGE_MARKS)
@@ -125,6 +127,7 @@ struct runner {
     struct precond_cost cost;
     double spent, left; /* work; left: by the last verdict */
     int64_t iterations;
+    bool out; /* it cannot be made, or has failed */
 
     /* Of conjugate gradients on the host, where they were stopped: there they go on. x: NULL: nothing is kept,
      * and a solver goes on from the x that the other one has reached. recurrence: for one right-hand side. */
@@ -197,6 +200,8 @@ static struct runner runner_of(const struct chain *c, const struct krylov_solver
     const spmv_preconditioner *const m = *precond; /* NULL: not made yet */
     if (gpu && cost.setup == 0 && m != NULL && !precond_is_identity(m) && precond_inverse_diagonal(m) == NULL)
         cost.step += LAUNCHES;
+    if (gpu)
+        cost.setup += precond_setup_of_longest(name, c->plan->longest_row);
     cost.step *= c->columns;
     return (struct runner){
         .name = name, .solver = solver_with_precond(first, name), .precond = precond, .cost = cost, .left = INFINITY};
@@ -268,6 +273,18 @@ static spmv_status resume(struct chain *c, struct runner *r)
     return r->kept ? copy_x(c, r->x, c->x) : SPMV_OK;
 }
 
+/* On a GPU, steps follow the one after which a solver is stopped: they may have been enough. */
+static bool has_converged(const struct chain *c)
+{
+    for (int v = 0; v < c->columns; v++)
+        if (!(c->result[v].true_residual <= c->result[v].tolerance))
+            return false;
+    for (int v = 0; v < c->columns; v++)
+        c->result[v].status = SPMV_OK;
+    c->s->ctx->error[0] = '\0'; /* that it was stopped is no failure */
+    return true;
+}
+
 static spmv_status take_turn(struct chain *c, struct runner *r, struct judge *judge, bool *stopped)
 {
     spmv_status st = SPMV_OK;
@@ -276,6 +293,8 @@ static spmv_status take_turn(struct chain *c, struct runner *r, struct judge *ju
     c->judge = judge;
     st = solver_run(c, r->solver, *r->precond, c->most - judge->begin);
     c->judge = NULL;
+    if (judge->stopped && st == SPMV_CANCELLED && has_converged(c))
+        st = SPMV_OK;
     *stopped = judge->stopped && st == SPMV_CANCELLED;
     r->spent += (double)(solver_iterations(c) - judge->begin) * r->cost.step;
     r->iterations += solver_iterations(c) - judge->begin;
@@ -329,21 +348,23 @@ static bool has_no_rival(const spmv_solver *s, const struct krylov_solver *solve
            isfinite(solver_worth_direct(s));
 }
 
-/* The verdict: the solver keeps the winner, and the reason. The other one is destroyed. */
+/* The verdict: the solver keeps the winner, and the reason. The others are destroyed. */
 static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
-    spmv_preconditioner *const best = *winner->precond, *const other = *loser->precond;
+    spmv_preconditioner *const best = *winner->precond, *const all[] = {s->precond, s->rival, s->third};
     solver_drop_adjoint(s);
     s->began = s->settled ? s->began : s->solver; /* a verdict may follow another one */
     s->won = winner->solver;
     s->precond = best;
-    s->rival = NULL;
+    s->rival = s->third = NULL;
     s->settled = true;
     snprintf(s->verdict, sizeof s->verdict, "%s", precond_name(best));
     write_verdict(s, winner, loser);
     solver_take_verdict(s);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    spmv_preconditioner_destroy(other); /* at the end of the solve, if that began with it */
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] != best)
+            spmv_preconditioner_destroy(all[i]); /* at the end of the solve, if that began with it */
 }
 
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
@@ -376,8 +397,8 @@ spmv_status solver_fail_limit(const struct chain *c)
                               first->true_residual, (long long)first->iterations, first->tolerance);
 }
 
-/* Turns that are judged; then the one that has less to do runs to the end. The first ones may be short on a GPU. */
-enum { TURNS = 4, TURNS_ON_DEVICE = 8 };
+/* Turns that are judged; then the one that has less to do runs to the end. */
+enum { TURNS = 4 };
 
 /* On a GPU, nothing else than jacobi is left where factors are refused. */
 enum { PACE_ON_DEVICE = 4, SAMPLED_TIMES = 2 };
@@ -416,10 +437,10 @@ static int64_t most_work(const spmv_solver *s, const struct runner *first, const
 
 static spmv_status make_rival(spmv_solver *s, const struct runner *first, const struct runner *r)
 {
-    if (s->rival != NULL)
+    if (*r->precond != NULL)
         return SPMV_OK;
     context_pace(s->ctx, most_work(s, first, r));
-    const spmv_status st = solver_make_precond(s, r->solver, r->name, &s->rival);
+    const spmv_status st = solver_make_precond(s, r->solver, r->name, r->precond);
     context_pace(s->ctx, 0);
     return st;
 }
@@ -561,10 +582,11 @@ static const double BEFORE_FACTORS = 0.125;
 /* Whether factors of A, made by a module, take much less than this work, which is left of the better one. */
 static bool takes_direct(const struct chain *c, const struct runner *first, double work)
 {
-    const double step = step_time(c, first);
+    const double step = step_time(c, first), spent = first->spent * step;
     const bool waits = context_on_device(c->s->ctx) && first->solver == &krylov_cg;
-    return c->columns == 1 && solver_iterations(c) < c->most && solver_direct_is_faster(c->s, work * step) &&
-           (!waits || first->spent * step >= BEFORE_FACTORS * c->s->direct_takes);
+    return c->columns == 1 && solver_iterations(c) < c->most &&
+           (!waits || spent >= BEFORE_FACTORS * solver_worth_direct(c->s)) &&
+           solver_direct_is_faster(c->s, work * step) && (!waits || spent >= BEFORE_FACTORS * c->s->direct_takes);
 }
 
 /* With more work left, that is asked. */
@@ -573,9 +595,8 @@ static double worth_direct(const struct chain *c, const struct runner *first)
     return c->columns == 1 ? solver_worth_direct(c->s) / step_time(c, first) : INFINITY;
 }
 
-/* Goes on with direct, from the x reached. SPMV_ERROR_LIMIT: there are no factors. The rival is destroyed, and after a
- * success the first one too. */
-static spmv_status go_direct(struct chain *c, struct runner *first, struct runner *rival)
+/* Goes on with direct, from the x reached. SPMV_ERROR_LIMIT: there are no factors. */
+static spmv_status go_direct(struct chain *c, struct runner *first)
 {
     spmv_solver *const s = c->s;
     struct runner direct = {.name = "direct", .solver = &krylov_direct, .precond = &s->none};
@@ -584,10 +605,6 @@ static spmv_status go_direct(struct chain *c, struct runner *first, struct runne
     if (st != SPMV_OK)
         return st;
     direct.iterations = solver_iterations(c) - before;
-    if (rival->precond != NULL) {
-        spmv_preconditioner_destroy(s->rival);
-        s->rival = NULL;
-    }
     settle(s, &direct, first);
     s->none = NULL; /* it is s->precond */
     snprintf(s->why_used, sizeof s->why_used, "%.60s: %.90s", s->why, direct_brief(s->direct));
@@ -611,7 +628,7 @@ static spmv_status hand_over(struct chain *c, struct runner *first, struct runne
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     first->left = INFINITY;
     if (takes_direct(c, first, precond_cost_of_all(&rival->cost))) {
-        const spmv_status st = go_direct(c, first, rival);
+        const spmv_status st = go_direct(c, first);
         if (st != SPMV_ERROR_LIMIT)
             return st;
     }
@@ -686,24 +703,22 @@ static bool samples_rival(struct judge *judge)
     return false;
 }
 
-/* A third one, if it is expected to end before both. On a GPU, where set-ups take milliseconds, only what is not ahead of
- * the first one makes room for it. */
+/* A third one, if it is expected to end before both. */
 static bool gives_way(const struct chain *c, const struct runner *first, const struct runner *rival)
 {
     const char *const third = precond_spare(c->s->precond);
-    const bool gpu = context_on_device(c->s->ctx);
-    if ((!gpu && first->solver != &krylov_gmres) || third == NULL || is_named(third, rival->name) ||
-        !exists(c->s, first->solver, third) || (gpu && rival->left < first->left))
+    if (first->solver != &krylov_gmres || third == NULL || is_named(third, rival->name) ||
+        !exists(c->s, first->solver, third))
         return false;
     const struct precond_cost cost = runner_of(c, first->solver, third, rival->precond).cost;
     return precond_cost_of_all(&cost) < fmin(first->left, rival->left);
 }
 
-/* It may take any work on a host: two others are slow. */
+/* It may take any work: two others are slow. */
 static spmv_status make_third(spmv_solver *s, struct runner *first, const struct runner *third)
 {
     const double left = first->left;
-    first->left = context_on_device(s->ctx) ? left : INFINITY;
+    first->left = INFINITY;
     const spmv_status st = make_rival(s, first, third);
     first->left = left;
     return st;
@@ -717,11 +732,10 @@ static const double NO_PROGRESS = 4;
 static spmv_status alternate(struct chain *c, struct runner *first, struct runner *rival, double work)
 {
     spmv_solver *const s = c->s;
-    const int turns = context_on_device(s->ctx) ? TURNS_ON_DEVICE : TURNS;
     struct runner *now = first, *other = rival;
     spmv_status st = SPMV_OK;
     bool stopped = true;
-    for (int i = 1; stopped && i < turns && solver_iterations(c) < c->most; i++) {
+    for (int i = 1; stopped && i < TURNS && solver_iterations(c) < c->most; i++) {
         struct runner *const before = now;
         now = other;
         other = before;
@@ -731,7 +745,7 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
             st = turn(c, now, fmin(work, worth), fmin(most, worth), &stopped);
             const double left = fmin(first->left, rival->left), done = first->spent + rival->spent;
             if (stopped && takes_direct(c, first, fmin(left, NO_PROGRESS * done))) {
-                st = go_direct(c, first, rival);
+                st = go_direct(c, first);
                 if (st != SPMV_ERROR_LIMIT)
                     return st;
             }
@@ -773,16 +787,6 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
     return st;
 }
 
-/* On a GPU, what is predicted early counts too: of gmres, whose residual falls evenly, from this iteration on; of conjugate
- * gradients from this part of the time on, if so many times as much is left. */
-static void judge_early(struct judge *judge, const struct krylov_solver *solver)
-{
-    enum { PART = 4, MARKS = 4 };
-    judge->early = solver == &krylov_gmres ? PRECOND_TRIAL : 0;
-    judge->first = max_i64(1, judge->least / PART);
-    judge->width = max_i64(1, min_i64(judge->width, (judge->early > 0 ? judge->early : judge->first) / MARKS));
-}
-
 /* gmres on a host is judged after this part of what is expected, and at least so many steps, since its iterations vary
  * much. Its residuals fall faster later: it goes on if no more than this many times the work of the rival is left. */
 static const double GENERAL_SHARE = 0.25, GENERAL_MOST = 2;
@@ -793,8 +797,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
 {
     spmv_solver *const s = c->s;
     const spmv_csr sizes = solver_sizes(s);
-    const bool gpu = context_on_device(s->ctx), general = !first->solver->symmetric && !gpu;
-    const bool early = gpu && first->solver != &krylov_minres;
+    const bool general = !first->solver->symmetric;
     bool stopped = false;
     first->spent = first->cost.setup;
     /* what is expected to end soon, or before the other one, is not stopped before */
@@ -808,8 +811,6 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     const double most = fmax(precond_cost_of_all(&rival->cost), first->cost.setup) * (general ? GENERAL_MOST : 1);
     struct attempt attempt = {.c = c, .first = first, .rival = rival};
     struct judge judge = judge_for(c, first, work, most);
-    if (early)
-        judge_early(&judge, first->solver);
     if (first->solver == &krylov_minres && !context_on_device(s->ctx)) {
         attempt.later = judge;
         if (samples)
@@ -825,7 +826,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     if (!stopped)
         return has_failed(c, first, st) ? hand_over(c, first, rival, st) : st;
     if (attempt.direct || takes_direct(c, first, fmin(first->left, work_of_rival(first, rival)))) {
-        st = go_direct(c, first, rival);
+        st = go_direct(c, first);
         if (st != SPMV_ERROR_LIMIT)
             return st;
     }
@@ -841,15 +842,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     const char *const spare = precond_spare(s->precond);
     if (made != SPMV_OK && made != SPMV_CANCELLED && spare != NULL && !is_named(spare, rival->name)) {
         replace_rival(c, first, rival, spare);
-        const double of_spare = precond_cost_of_all(&rival->cost);
-        if (early && !(first->left > of_spare)) {
-            judge = judge_for(c, first, rival->cost.setup, of_spare);
-            judge_early(&judge, first->solver);
-            st = take_turn(c, first, &judge, &stopped);
-            if (!stopped)
-                return st;
-        }
-        if (first->left > of_spare)
+        if (first->left > precond_cost_of_all(&rival->cost))
             made = make_rival(s, first, rival);
     }
     if (made == SPMV_CANCELLED)
@@ -860,9 +853,237 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     }
     rival->spent = rival->cost.setup;
     const bool sampled = attempt.words[0] != '\0';
-    st = alternate(c, first, rival, fmax(first->spent, sampled || early ? rival->cost.steps * rival->cost.step : 0));
+    st = alternate(c, first, rival, fmax(first->spent, sampled ? rival->cost.steps * rival->cost.step : 0));
     if (st == SPMV_OK && sampled)
         tell_sample(s, attempt.words, first, rival);
+    return st;
+}
+
+/* ------------------------------------------------------------- on a GPU */
+
+/* Conjugate gradients and gmres on a GPU begin anew in each turn, and go on from the x that the last one has reached. The
+ * first one, its rival and a third one take part. Each runs until it is predicted to have more to do than another one is
+ * expected to take: one that has run, what is left of it; another one, its set-up and the steps of the table of costs.
+ * So none is made before its set-up has been spent, but what the first iterations predict may stop the first one sooner;
+ * and each that is expected to take less than the best so far is tried, however long that would be. */
+enum { CONTENDERS = 3, TURNS_ON_DEVICE = 12 };
+
+/* Steps that multigrid takes where errors are not smooth: 100 to 1500. */
+enum { ROUGH_STEPS = 200 };
+
+struct contest {
+    struct chain *c;
+    struct runner *runner[CONTENDERS], *now; /* in the order in which they are tried */
+    int count;
+};
+
+/* From now on. */
+static double expected_of(const struct runner *r)
+{
+    if (*r->precond == NULL)
+        return precond_cost_of_all(&r->cost);
+    return isfinite(r->left) ? r->left : NO_PROGRESS * r->spent;
+}
+
+/* What another one is expected to take; INFINITY: there is none. */
+static double least_beside(const struct contest *all)
+{
+    double least = INFINITY;
+    for (int i = 0; i < all->count; i++)
+        if (all->runner[i] != all->now && !all->runner[i]->out)
+            least = fmin(least, expected_of(all->runner[i]));
+    return least;
+}
+
+/* The first one that has not been tried and is expected to take less than the best so far; else the best. NULL: all
+ * are out. */
+static struct runner *next_of(const struct contest *all)
+{
+    struct runner *best = NULL;
+    for (int i = 0; i < all->count; i++) {
+        struct runner *const r = all->runner[i];
+        if (!r->out && *r->precond != NULL && (best == NULL || expected_of(r) < expected_of(best)))
+            best = r;
+    }
+    for (int i = 0; i < all->count; i++) {
+        struct runner *const r = all->runner[i];
+        if (!r->out && *r->precond == NULL && (best == NULL || expected_of(r) < expected_of(best)))
+            return r;
+    }
+    return best;
+}
+
+static double spent_by_all(const struct contest *all)
+{
+    double spent = 0;
+    for (int i = 0; i < all->count; i++)
+        spent += all->runner[i]->spent;
+    return spent;
+}
+
+/* Work before a verdict. The first one: what the next set-up takes, but what is expected to end soon is not stopped
+ * before. Another one: what its set-up has taken, or half of what another one has spent; in later turns, all of it. */
+static double work_of_turn(const struct contest *all)
+{
+    static const double SOON = 3;
+    const struct runner *const now = all->now;
+    double others = 0, next = 0;
+    for (int i = all->count - 1; i >= 0; i--) {
+        const struct runner *const r = all->runner[i];
+        if (r != now && *r->precond != NULL)
+            others = fmax(others, r->spent);
+        else if (r != now && !r->out)
+            next = r->cost.setup;
+    }
+    if (now->iterations > 0)
+        return fmax(others, now->spent / 4);
+    if (now != all->runner[0])
+        return fmax(now->cost.setup, others / 2);
+    const double least = fmax(now->cost.setup, next), expected = precond_cost_of_all(&now->cost);
+    return now->cost.setup == 0 && expected <= SOON * least ? fmax(least, expected) : least;
+}
+
+/* Counted from what its residuals predict: the longer it has run beyond the work of a turn, the more often has it been
+ * predicted to end. */
+static double left_by(const struct judge *judge, const struct runner *r)
+{
+    const double ran = (double)judge->marks * (double)judge->width;
+    return judge->left * r->cost.step * fmax(1, ran / (double)judge->least);
+}
+
+static bool may_take_direct(const struct contest *all, double left)
+{
+    const struct chain *const c = all->c;
+    const struct runner *const first = all->runner[0];
+    const double spent = spent_by_all(all), worth = worth_direct(c, first);
+    return fmin(left, NO_PROGRESS * spent) > worth && (first->solver != &krylov_cg || spent >= BEFORE_FACTORS * worth);
+}
+
+/* It is stopped for another one, or for factors. */
+static bool yields(struct judge *judge)
+{
+    struct contest *const all = judge->race;
+    struct runner now = *all->now;
+    const double left = left_by(judge, &now), others = least_beside(all),
+                 ran = (double)judge->marks * (double)judge->width;
+    if (others < left)
+        return true;
+    const double before = all->now->spent;
+    all->now->spent = before + ran * now.cost.step;
+    const bool is = may_take_direct(all, left);
+    all->now->spent = before;
+    return is;
+}
+
+static struct judge judge_turn(struct contest *all)
+{
+    enum { PART = 4, MARKS = 4 };
+    const struct runner *const now = all->now;
+    const double most = fmin(least_beside(all), worth_direct(all->c, all->runner[0]));
+    struct judge judge = judge_for(all->c, now, work_of_turn(all), most);
+    judge.allows = yields;
+    judge.race = all;
+    if (now == all->runner[0] && now->iterations == 0) {
+        judge.even = now->solver == &krylov_gmres;
+        judge.first = judge.even ? PRECOND_TRIAL : max_i64(1, judge.least / PART);
+        judge.width = max_i64(1, min_i64(judge.width, judge.first / MARKS));
+    }
+    return judge;
+}
+
+/* Factors of A, where they take less than each of the others. SPMV_ERROR_LIMIT: they do not, or there are none. */
+static spmv_status try_direct(const struct contest *all)
+{
+    struct runner *const first = all->runner[0];
+    struct runner sum = *first;
+    double left = INFINITY;
+    sum.spent = spent_by_all(all);
+    for (int i = 0; i < all->count; i++)
+        if (!all->runner[i]->out)
+            left = fmin(left, expected_of(all->runner[i]));
+    return takes_direct(all->c, &sum, fmin(left, NO_PROGRESS * sum.spent)) ? go_direct(all->c, first)
+                                                                           : SPMV_ERROR_LIMIT;
+}
+
+/* The next one, made. NULL: there is none; *st: SPMV_CANCELLED, or as it was. */
+static struct runner *make_next(const struct contest *all, spmv_status *st)
+{
+    struct runner *next = next_of(all);
+    while (next != NULL && *next->precond == NULL) {
+        const spmv_status made = make_rival(all->c->s, all->now, next);
+        if (made == SPMV_OK) {
+            next->spent = next->cost.setup;
+            break;
+        }
+        if (made == SPMV_CANCELLED) {
+            *st = made;
+            return NULL;
+        }
+        next->out = true;
+        next = next_of(all);
+    }
+    return next;
+}
+
+/* What an earlier race has left, of another name. */
+static void drop_other(spmv_preconditioner **precond, const char *name)
+{
+    if (*precond != NULL && !is_named(name, precond_name(*precond))) {
+        spmv_preconditioner_destroy(*precond);
+        *precond = NULL;
+    }
+}
+
+static spmv_status race_on_device(struct chain *c, struct runner *first, struct runner *rival)
+{
+    spmv_solver *const s = c->s;
+    const char *const spare = precond_spare(s->precond);
+    struct runner third;
+    struct contest all = {.c = c, .runner = {first, rival}, .now = first, .count = 2};
+    char sentence[512];
+    spmv_status st;
+    if (spare != NULL && !is_named(spare, rival->name) && exists(s, first->solver, spare)) {
+        third = runner_of(c, first->solver, spare, &s->third);
+        if (first->solver == &krylov_cg && is_named(spare, "amg"))
+            third.cost.steps = ROUGH_STEPS; /* errors are not smooth */
+        all.runner[all.count++] = &third;
+    }
+    for (int i = 0; i < all.count; i++) {
+        struct runner *const r = all.runner[i];
+        drop_other(r->precond, r->name);
+        r->spent = *r->precond != NULL ? r->cost.setup : 0;
+    }
+    for (int turn = 1;; turn++) {
+        struct runner *const now = all.now;
+        struct judge judge = judge_turn(&all);
+        bool stopped = false;
+        st = turn < TURNS_ON_DEVICE && isfinite(least_beside(&all)) ? take_turn(c, now, &judge, &stopped)
+                                                                    : run_to_the_end(c, now);
+        const bool failed =
+            !stopped && (now == first ? has_failed(c, now, st) : st != SPMV_OK && solver_may_follow(s, st));
+        if (!stopped && !failed)
+            break;
+        if (solver_iterations(c) >= c->most)
+            return stopped ? solver_fail_limit(c) : st;
+        now->out = failed;
+        now->left = failed ? INFINITY : left_by(&judge, now);
+        snprintf(sentence, sizeof sentence, "%s", failed ? spmv_last_error(s->ctx) : "");
+        const spmv_status direct = try_direct(&all);
+        if (direct != SPMV_ERROR_LIMIT)
+            return direct;
+        const spmv_status ended = st;
+        all.now = make_next(&all, &st);
+        if (all.now == NULL && st == SPMV_CANCELLED && ended != st)
+            return st;
+        if (all.now == NULL)
+            return failed ? context_fail(s->ctx, ended, "%s", sentence) : st;
+    }
+    const struct runner *loser = NULL;
+    for (int i = all.count - 1; i >= 0; i--)
+        if (all.runner[i] != all.now && all.runner[i]->iterations > 0)
+            loser = all.runner[i];
+    if (st == SPMV_OK && loser != NULL)
+        settle(s, all.now, loser);
     return st;
 }
 
@@ -891,7 +1112,6 @@ static spmv_status race_with_direct(struct chain *c, struct runner *first)
 {
     bool stopped = false;
     const double worth = worth_direct(c, first);
-    struct runner none = {0};
     struct attempt attempt = {.c = c, .first = first};
     struct judge judge = judge_for(c, first, worth, worth);
     judge.allows = asks_direct;
@@ -901,7 +1121,7 @@ static spmv_status race_with_direct(struct chain *c, struct runner *first)
         return st;
     if (!attempt.direct)
         return solver_fail_limit(c);
-    st = go_direct(c, first, &none);
+    st = go_direct(c, first);
     return st != SPMV_ERROR_LIMIT ? st : solver_run_share(c, first->solver, *first->precond);
 }
 
@@ -939,7 +1159,7 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
             of_best = precond_cost_of_all(&best->cost);
         } /* else the rival of the facts, if the sample has misled */
         if (takes_direct(c, first, fmin(of_best, of_first))) {
-            st = go_direct(c, first, rival);
+            st = go_direct(c, first);
             if (st != SPMV_ERROR_LIMIT)
                 return st;
         }
@@ -1026,7 +1246,7 @@ static spmv_status race_of_indefinite(struct chain *c, struct runner *first, str
     const double of_first = precond_cost_of_all(&list[0].cost),
                  of_best = best != NULL ? fmin(of_first, precond_cost_of_all(&best->cost)) : of_first;
     if (sampled && takes_direct(c, first, HIDDEN * of_best)) {
-        st = go_direct(c, first, rival);
+        st = go_direct(c, first);
         if (st != SPMV_ERROR_LIMIT)
             return st;
     }
@@ -1066,7 +1286,9 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     if (st == SPMV_OK)
         st = keep_state(c, &rival);
     const bool room = st == SPMV_OK;
-    if (room)
+    if (room && context_on_device(s->ctx) && solver != &krylov_minres)
+        st = race_on_device(c, &first, &rival);
+    else if (room)
         st = by_sample ? race_by_sample(c, &first, &rival)
                        : race_by_residuals(c, &first, &rival, may_sample(s, MINRES_ROWS));
     drop_state(c, &first);

@@ -18,9 +18,9 @@ struct judge {
     const spmv_cg_result *result; /* has the tolerance */
     int columns;                  /* as many results; the largest tolerance counts, as the largest residual is told */
     int64_t least;                /* iterations after which `most` may be left */
-    double most;                  /* after fewer, in proportion more */
-    int64_t first;                /* iterations without a verdict; 0: least */
-    int64_t early;                /* so many suffice where more than `most` is left; 0: never */
+    double most;                  /* after fewer, more; after more, less, in proportion */
+    int64_t first;                /* the same for fewer; 0: least */
+    bool even;                    /* residuals fall evenly, as those of gmres: few iterations predict well */
 
     /* low[i]: the smallest residual of iterations i width + 1 to (i + 1) width */
     double low[JUDGE_MARKS], lowest;

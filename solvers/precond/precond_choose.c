@@ -461,10 +461,13 @@ static bool varied_diagonal(const struct system_facts *f)
            f->a->rows >= VARIED_ROWS;
 }
 
-/* On a GPU: the same. A grid has few different values. */
+/* On a GPU: the same, for what is nearly a Laplacian in most rows: else the rows along a side tell little, and jacobi, which
+ * begins then, shows what it takes. A grid has few different values. */
 static bool many_steps_on_gpu(const struct system_facts *f)
 {
-    if (!hierarchy_possible(f) || !f->gpu)
+    static const double NEARLY_EVERYWHERE = 1.25;
+    if (!hierarchy_possible(f) || !f->gpu ||
+        !(f->dominant || precond_mean_weight(&f->look, f->a->rows) <= NEARLY_EVERYWHERE))
         return false;
     const bool grid = f->dominant && f->even;
     const struct precond_cost amg =

@@ -109,7 +109,8 @@ static struct precond_cost on_gpu(const char *name, double rows, double entries,
     if (strcmp(name, "fsai") == 0)
         return (struct precond_cost){2000 + 6000 * read, 10 + 20 * read, 400};
     const bool cached = rows <= CACHED_ROWS && (light || entries <= CACHED_ENTRIES);
-    return (struct precond_cost){0, (cached ? 3 + 9 * millions : 6 + 15 * millions) + (light ? 0.9 : 4) * read, 500};
+    const double step = cached ? 2.5 + 0.1 * entries / fmax(rows, 1) + 4 * millions : 6 + 15 * millions;
+    return (struct precond_cost){0, step + (light ? 0.9 : cached ? 3 : 4) * read, 500};
 }
 
 struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
@@ -127,4 +128,10 @@ struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char 
         name = "amg of nodes";
     const struct row *const row = find_row(purpose, name);
     return precond_cost_sampled(purpose, name, rows, nnz, row->work, row->steps);
+}
+
+double precond_setup_of_longest(const char *name, int64_t longest)
+{
+    const double entries = (double)max_i64(longest, 0);
+    return strcmp(name, "amg") == 0 ? 3e-4 * entries * entries : strcmp(name, "fsai") == 0 ? 1.25 * entries : 0;
 }

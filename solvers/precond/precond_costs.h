@@ -16,6 +16,10 @@ enum { PRECOND_LIGHT = 1, PRECOND_NODES = 2 };
 struct precond_cost precond_cost(bool gpu, enum precond_for purpose, const char *name, int64_t rows, int64_t nnz,
                                  int is);
 
+/* On a GPU, what its longest row adds to a set-up: multigrid multiplies each of its entries with all others of that row,
+ * which are a dense block of A'A, and fsai searches them for a pattern. */
+double precond_setup_of_longest(const char *name, int64_t longest);
+
 /* On a host, by what a sample tells.
  *
  *   purpose  the solver that begins

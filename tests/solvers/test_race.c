@@ -49,15 +49,31 @@ static void predictions(void **state)
     j = judge_of(NULL, NULL, &result, 0, 100, 2400);
     const int64_t late = tell(&j, 0, 999, factor);
     assert_true(late >= 400 && late <= 432);
-    /* early, what is left counts as it is: 1000 - i > 700, and not > 980 */
-    j = judge_of(NULL, NULL, &result, 0, 400, 700);
-    j.early = 48;
+    /* earlier, in proportion more must be left: 1000 - i > 200 * 400 / i from 88 on */
+    j = judge_of(NULL, NULL, &result, 0, 400, 200);
+    j.first = 40;
+    j.width = 10;
+    const int64_t early = tell(&j, 0, 2000, factor);
+    assert_true(early >= 80 && early <= 90);
+    /* residuals that fall evenly: 1000 - i > 300 * sqrt(400 / i) from 42 on, and > 340 * sqrt(400 / i) from 52 on */
+    j = judge_of(NULL, NULL, &result, 0, 400, 300);
+    j.first = 48;
     j.width = 12;
+    j.even = true;
     assert_int_equal(tell(&j, 0, 2000, factor), 48);
-    j = judge_of(NULL, NULL, &result, 0, 400, 980);
-    j.early = 48;
+    j = judge_of(NULL, NULL, &result, 0, 400, 340);
+    j.first = 48;
     j.width = 12;
-    assert_int_equal(tell(&j, 0, 2000, factor), -1);
+    j.even = true;
+    assert_int_equal(tell(&j, 0, 2000, factor), 60);
+    /* that there is no progress yet is no prediction, unless residuals fall evenly */
+    for (int even = 0; even < 2; even++) {
+        j = judge_of(NULL, NULL, &result, 0, 100, 10);
+        j.first = 20;
+        j.width = 5;
+        j.even = even;
+        assert_int_equal(tell(&j, 0, 2000, 1), even ? 20 : 100);
+    }
     /* other iterations came before; no progress; a residual that grows */
     j = judge_of(NULL, NULL, &result, 5000, 100, 800);
     assert_int_equal(tell(&j, 5000, 2000, factor), 108);
@@ -486,6 +502,69 @@ static void several(void **state)
     free((void *)full.col);
     free((void *)full.val);
     spmv_matrix_destroy(matrix);
+}
+
+/* A beam of two materials on a weak foundation: D'E D + k I, where D are second differences. Five entries a row. */
+static spmv_matrix *beam(spmv_context *ctx, int64_t n, spmv_csr *a)
+{
+    static const double along[3] = {1, -2, 1};
+    int64_t *const row = support_zeros(5 * n, 8), *const column = support_zeros(5 * n, 8), nnz = 0;
+    double *const band = support_zeros(5 * n, 8), *const val = support_zeros(5 * n, 8);
+    for (int64_t k = 0; k < n; k++)
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                if (k + i - 1 >= 0 && k + i - 1 < n && k + j - 1 >= 0 && k + j - 1 < n)
+                    band[5 * (k + i - 1) + j - i + 2] += along[i] * along[j] * (k % 100 < 50 ? 1 : 100);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t d = -2; d <= 2; d++)
+            if (i + d >= 0 && i + d < n) {
+                row[nnz] = i;
+                column[nnz] = i + d;
+                val[nnz++] = band[5 * i + d + 2] + (d == 0 ? 1e-4 : 0);
+            }
+    int32_t *const col = support_zeros(nnz, 4);
+    for (int64_t k = 0; k < nnz; k++)
+        col[k] = (int32_t)column[k];
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
+    spmv_matrix_view(matrix, a);
+    support_free(row, column, band, val, col);
+    return matrix;
+}
+
+/* jacobi begins; amg, which is tried next, is slow too; fsai, which is tried last, takes few steps, wins, and is
+ * remembered. Of a matrix that is not symmetric, amg cannot be made, and ilut is next. */
+static void three_on_a_gpu(void **state)
+{
+    static const struct {
+        const char *spec, *solver, *precond;
+        int64_t least, most; /* iterations: of the first solve; of the next one */
+    } cases[] = {{NULL, "cg", "fsai", 300, 300}, {"banded:1500,3", "gmres", "ilut", 40, 5}};
+    spmv_context *ctx = *state;
+    if (support_backend != SPMV_BACKEND_CUDA)
+        skip();
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        spmv_matrix *matrix = NULL;
+        spmv_csr a;
+        if (cases[c].spec != NULL) {
+            assert_ok(ctx, spmv_matrix_generate(ctx, cases[c].spec, SPMV_F64, &matrix));
+            spmv_matrix_view(matrix, &a);
+        } else {
+            matrix = beam(ctx, 400, &a);
+        }
+        struct solve s = open_solve(ctx, &a, NULL);
+        run(ctx, &s);
+        assert_string_equal(s.r.solver, cases[c].solver);
+        assert_string_equal(s.r.precond, cases[c].precond);
+        assert_non_null(strstr(s.r.why_precond, "found while solving: after "));
+        assert_non_null(strstr(s.r.why_precond, "iterations with jacobi"));
+        assert_true(s.r.iterations > cases[c].least);
+        run(ctx, &s); /* with the winner */
+        assert_string_equal(s.r.precond, cases[c].precond);
+        assert_true(s.r.iterations <= cases[c].most);
+        close_solve(ctx, &s);
+        spmv_matrix_destroy(matrix);
+    }
 }
 
 struct heard {
@@ -1015,7 +1094,7 @@ static void share_of_memory(void **state)
 SUPPORT_MAIN_WITHOUT_MODULES(with_context(predictions), with_context(by_sample), with_context(along_lines),
                              with_context(sample_within_a_limit), with_context(second_wins),
                              with_context(no_room_for_a_race), with_context(several), with_context(factor_wins),
-                             with_context(callbacks), with_context(first_is_slow), with_context(unsymmetric_by_sample),
-                             with_context(saddle_by_sample), with_context(bits), with_context(nodes),
-                             with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
-                             with_context(convection), with_context(share_of_memory))
+                             with_context(callbacks), with_context(three_on_a_gpu), with_context(first_is_slow),
+                             with_context(unsymmetric_by_sample), with_context(saddle_by_sample), with_context(bits),
+                             with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
+                             with_context(indefinite), with_context(convection), with_context(share_of_memory))
