@@ -6,8 +6,8 @@
 #
 # The libraries come from the packages of this machine's distribution, for aarch64, and are unpacked into
 # FOLDER/root: nothing of them is installed. Programs that tests start by themselves need the kernel to know the
-# emulator (binfmt_misc, as root); without it those tests are left out, and that is told. Ranks under mpirun,
-# modules and the GPU are left out.
+# emulator (binfmt_misc, as root); without it those tests are left out, and that is told. Ranks under mpirun
+# and the GPU are left out.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -32,6 +32,8 @@ unpack_libraries() {
         return 1
     fi
     for package in "$apt"/archives/*.deb; do dpkg -x "$package" "$sysroot"; done
+    # what a script of these packages does when they are installed
+    (cd "$sysroot/usr/lib/aarch64-linux-gnu" && ln -sf blas/libblas.so.3 lapack/liblapack.so.3 .)
     rm -rf "$apt"
     touch "$sysroot/complete"
 }
@@ -60,7 +62,8 @@ build_tree "$folder/here" bits "${options[@]}"
 # What the program compiles for an exercise, it loads.
 mkdir -p "$folder/bin"
 printf '#!/bin/sh\nexec aarch64-linux-gnu-gcc --sysroot="%s" "$@"\n' "$sysroot" >"$folder/bin/cc"
-chmod +x "$folder/bin/cc"
+printf '#!/bin/sh\nexec aarch64-linux-gnu-g++ --sysroot="%s" "$@"\n' "$sysroot" >"$folder/bin/c++"
+chmod +x "$folder/bin/cc" "$folder/bin/c++"
 
 # The emulator of the kernel starts programs as if they were of this machine.
 # test_mtx_read asks for the peak memory of the process, which is that of the emulator.

@@ -171,6 +171,8 @@ class Exercise(test_program.Case):
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stderr, r"bad\.c:2:9: error: (.*\n)+spmv: bad\.c does not compile: see the messages of cc above\n\Z")
         self.write("scan.c", solution("scan"))
+        if "QEMU_LD_PREFIX" in os.environ:
+            self.skipTest("an emulator starts a copy of itself, which then finds no compiler")
         for compiler in "no-such-compiler", " no-such-compiler -v ":
             done = self.check("scan", "scan.c", CC=compiler)
             self.assertEqual(done.returncode, 4)

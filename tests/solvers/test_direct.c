@@ -392,8 +392,8 @@ static void description(void **state)
     spmv_context *ctx = *state;
     /* a diagonal matrix: the estimate is exact, and the factors are the diagonal */
     const double diagonal[] = {1, 0, 0, 0, 8, 0, 0, 0, 0x1p-7};
-    /* the third row is the sum of the others, up to rounding in the factorisation */
-    const double nearly[] = {1, 2, 3, 4, 5, 6, 5, 7, 9};
+    /* the third row is nearly the sum of the others, by more than rounding in the factorisation */
+    const double nearly[] = {1, 2, 3, 4, 5, 6, 5, 7, 9 + 0x1p-45};
     struct rows r = dense(3, diagonal), square = grid(12), general = random_rows(300, 1, false, false, 2),
                 nearly_singular = dense(3, nearly);
     struct direct *d = create(ctx, &r);
@@ -442,8 +442,9 @@ static void singular(void **state)
         const char *text;
         double values[9];
     } cases[] = {
-        {"no pivot other than 0 is left for column", {1, 2, 3, 2, 4, 6, 1, 1, 5}},
-        {"no pivot other than 0 is left for column", {1, 2, 4, 4, 5, 8, 3, 3, 4}},
+        /* scaled by the sum or the largest of a row without rounding, so pivots are 0 with fused multiply-add too */
+        {"no pivot other than 0 is left for column", {1, 2, 1, 2, 4, 2, 1, 1, 2}},
+        {"no pivot other than 0 is left for column", {1, 1, 2, 1, -1, 2, 0, 2, 0}},
         {"row 1 and column 1 (counted from 0) are left out", {1, 0, 3, 0, 0, 0, 2, 0, 5}},
         {"row 1 and column 2 (counted from 0) are left out", {1, 1, 0, 0, 0, 0, 1, 5, 0}},
         {"at most 2 of its 3 rows", {1, 0, 0, 2, 0, 0, 1, 2, 3}},
