@@ -963,9 +963,9 @@ static void solutions(void **state)
         const spmv_type type = k == 0 ? SPMV_F64 : SPMV_F32;
         if (k != (support_backend == SPMV_BACKEND_REF) && support_backend != SPMV_BACKEND_CUDA)
             continue; /* ref in f32, omp in f64 */
-        solve_by("cg", "poisson2d:40", "none,jacobi,block-jacobi,chebyshev,amg,auto", type);
-        solve_by("gmres", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
-        solve_by("bicgstab", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
+        solve_by("cg", "poisson2d:28", "none,jacobi,block-jacobi,chebyshev,amg,auto", type);
+        solve_by("gmres", "convdiff2d:28,1", "none,jacobi,ilu0,auto", type);
+        solve_by("bicgstab", "convdiff2d:28,1", "none,jacobi,ilu0,auto", type);
     }
 }
 
