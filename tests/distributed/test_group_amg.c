@@ -48,7 +48,7 @@ static const struct system {
     {"elasticity2d:48", SPMV_F64, 0, "nodes of 2 rows", NULL, 0, NULL, false, SYMMETRIC},
     {"elasticity2d:50", SPMV_F64, 0, "nodes of up to 2 rows", NULL, 0, NULL, false, ROLLERS},
     {"elasticity2d:30", SPMV_F64, 0, "nodes of up to 2 rows", NULL, 0, NULL, false, ROLLERS}, /* each rank has all */
-    {"elements:140", SPMV_F64, 4096, "degree 3;", NULL, 0, NULL, true, SYMMETRIC},
+    {"elements:126", SPMV_F64, 4096, "degree 3;", NULL, 0, NULL, true, SYMMETRIC},
     {"elasticity3d:12", SPMV_F64, 0, "nodes of 3 rows; 6 near-null vectors", NULL, 3, "rigid3d:12", false, SYMMETRIC},
     {"elasticity2d:46", SPMV_F64, 0, "3 near-null vectors", NULL, 1, "rigid2d:46", false, SYMMETRIC},
     {"convdiff2d:120,3", SPMV_F64, 4096, "not symmetric", NULL, 0, NULL, false, GENERAL},
