@@ -1,9 +1,12 @@
 # spmv_sources(FILE...): adds files of this folder to the library.
 # spmv_cuda_sources(FILE...): adds files of the backend cuda. The tests build them for the host too
 # (tests/emulated_gpu), from the list in the global property SPMV_CUDA_SOURCES.
-# spmv_cuda_units(): call it after all of them. Without a GPU (SPMV_QUICK_NVCC) nvcc takes longer to
-# read its own headers than for most files, so several are compiled together: files of a unit share
-# no name, so they are from different folders. The units are in the global property SPMV_CUDA_UNITS.
+# spmv_units(VARIABLE ENDING FILE...): sets VARIABLE to these files. Without a GPU (SPMV_QUICK_NVCC) the
+# compilers take longer to read headers than for most files, so several are compiled together, in units
+# cuda_unit_N and ENDING in the build folder: files of a unit share no name, so they are from different
+# folders.
+# spmv_cuda_units(): adds the files of the backend cuda to the library, in units, which are in the global
+# property SPMV_CUDA_UNITS. Call it after all spmv_cuda_sources.
 # spmv_no_cuda_source(FILE): adds what stands for them in a build without CUDA, to the global
 # property SPMV_NO_CUDA_SOURCE.
 #
@@ -17,8 +20,9 @@ function(spmv_cuda_sources)
   set_property(GLOBAL APPEND PROPERTY SPMV_CUDA_SOURCES ${ARGN})
 endfunction()
 
-function(spmv_cuda_units)
-  get_property(alone GLOBAL PROPERTY SPMV_CUDA_SOURCES)
+function(spmv_units variable ending)
+  set(alone ${ARGN})
+  set(units "")
   if(SPMV_QUICK_NVCC)
     set(unit_1 gather scatter index_check reduce reduce_ladder dot histogram sort sddmm least_squares_persistent)
     set(unit_2 scan segscan segreduce flags compact expand map_reduce amg_nodes)
@@ -32,19 +36,28 @@ function(spmv_cuda_units)
     set(unit_10 slices spmv_4_tiles_hubs krylov_columns wide_residual)
     set(unit_11 krylov_persistent panels amg_roots)
     foreach(number RANGE 1 11)
-      set(unit unit_${number})
-      list(JOIN ${unit} "|" names)
+      list(JOIN unit_${number} "|" names)
       set(together ${alone})
       list(FILTER together INCLUDE REGEX "/(${names})(_cuda)?[.]cu$")
       list(REMOVE_ITEM alone ${together})
-      list(TRANSFORM together REPLACE "(.+)" "#include \"\\1\"\n")
-      list(JOIN together "" text)
-      file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/cuda_${unit}.cu" CONTENT "${text}" @ONLY)
-      list(APPEND units "${PROJECT_BINARY_DIR}/cuda_${unit}.cu")
+      set(text "")
+      foreach(file IN LISTS together)
+        file(RELATIVE_PATH file "${PROJECT_SOURCE_DIR}" "${file}") # so that mutate.py compiles it with a changed copy
+        string(APPEND text "#include \"${file}\"\n")
+      endforeach()
+      set(unit "${CMAKE_CURRENT_BINARY_DIR}/cuda_unit_${number}${ending}")
+      file(CONFIGURE OUTPUT "${unit}" CONTENT "${text}" @ONLY)
+      list(APPEND units "${unit}")
     endforeach()
-    set_property(GLOBAL PROPERTY SPMV_CUDA_UNITS ${units})
   endif()
-  target_sources(spmv_objects PRIVATE ${alone} ${units})
+  set(${variable} ${alone} ${units} PARENT_SCOPE)
+endfunction()
+
+function(spmv_cuda_units)
+  get_property(sources GLOBAL PROPERTY SPMV_CUDA_SOURCES)
+  spmv_units(units .cu ${sources})
+  set_property(GLOBAL PROPERTY SPMV_CUDA_UNITS ${units})
+  target_sources(spmv_objects PRIVATE ${units})
 endfunction()
 
 function(spmv_no_cuda_source file)

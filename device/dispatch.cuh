@@ -22,11 +22,16 @@ extern "C" {
 
 enum class type_class { INTEGER, REAL, TUPLE };
 
-/* Whether a pair has kernels. Of few types, the first operator or function has them for all types, the others for
- * f64 and tuples. */
+/* Whether a type has kernels. The few types are a small integer, a large real type, and tuples. */
+constexpr bool has_kernels(spmv_type type, type_class of)
+{
+    return !few_types || type == SPMV_I32 || type == SPMV_F64 || of == type_class::TUPLE;
+}
+
+/* The same for a pair with an operator or function: of few types, the first one, and all for tuples. */
 constexpr bool has_kernels(bool first, spmv_type type, type_class of)
 {
-    return !few_types || first || type == SPMV_F64 || of == type_class::TUPLE;
+    return has_kernels(type, of) && (!few_types || first || of == type_class::TUPLE);
 }
 
 /* Calls body(op_add_f64()) or the like: the functor of a pair of operator and type. */
@@ -93,12 +98,13 @@ template <typename Body> spmv_status with_type(spmv_context *ctx, const char *ca
     switch ((int)type) {
 #define CASE(TYPE, type_, value, T, CLASS, ARG)                                                                        \
     case SPMV_##TYPE:                                                                                                  \
-        return body(traits_##type_());
+        if constexpr (has_kernels(SPMV_##TYPE, type_class::CLASS))                                                     \
+            return body(traits_##type_());                                                                             \
+        break;
         SPMV_TYPES(CASE, )
 #undef CASE
-    default:
-        return dispatch_refuse(ctx, caller, type);
     }
+    return dispatch_refuse(ctx, caller, type);
 }
 
 /* The same for number types, and for real types. */

@@ -21,7 +21,7 @@ if [ "$architecture" != native ]; then architecture=90-virtual quick=ON; fi
 build_tree "$root/build/test" all -DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=ON \
     -DCMAKE_CUDA_ARCHITECTURES="$architecture" -DSPMV_QUICK_NVCC="$quick" \
     -DSPMV_EMULATED_GPU="${SPMV_EMULATED_GPU:-AUTO}"
-# Parallel tests must not spin while they wait for a core. Two tests more than cores, because some
+# Parallel tests must not spin while they wait for a core. Three tests more than cores, because some
 # wait for other programs, such as mpirun, most of their time.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
-ctest --test-dir "$root/build/test" --output-on-failure --no-tests=error -j $((jobs + 2)) </dev/null
+ctest --test-dir "$root/build/test" --output-on-failure --no-tests=error -j $((jobs + 3)) </dev/null

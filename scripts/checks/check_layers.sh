@@ -46,54 +46,23 @@ tree_files() {
             [ ! -e "$1/$file" ] || printf '%s\n' "$file"
         done
     else
-        (cd "$1" && find . -type f -not -path './build/*' -not -path './build-*/*' -not -path './out/*' -not -path './bundle/*' -not -path './.git/*' | sed 's|^\./||')
+        (cd "$1" && find . -type f -not -path './build/*' -not -path './build-*/*' -not -path './out/*' -not -path './bundle/*' -not -path './.git/*' -printf '%P\n')
     fi | sort
 }
 
-# All files, one per line (FILE), then all includes: FILE LINE KIND(quote or angle) NAME.
-tree_includes() {
+# All files, one per line, then the lines of sources that a rule is about: FILE:LINE:TEXT.
+tree_lines() {
     local root=$1 files
     files=$(tree_files "$root")
     printf '%s\n' "$files"
     (cd "$root" && grep -E '\.(c|h|cc|hh|cpp|hpp|cu|cuh)$' <<<"$files" |
-        xargs -r grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' /dev/null |
-        sed -E 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*(["<])([^">]*)[">].*/\1 \2 \3 \4/') || true
-}
-
-# CUDA or not: lines that decide it in another way than by the build system and context_on_device.
-check_cuda() {
-    local root=$1 sources library
-    sources=$(tree_files "$root" | grep -E '\.(c|h|cc|cu|cuh)$' | grep -vE '^(tests|examples|python)/' || true)
-    library=$(grep -E '^(core|device|primitives|formats|product|spgemm|solvers|distributed)/' <<<"$sources" || true)
-    (
-        cd "$root" || exit
-        xargs -r grep -nHE '^[[:space:]]*#.*SPMV_HAVE_CUDA' /dev/null <<<"$sources" |
-            sed 's/$/: the build system chooses the sources of CUDA or no_cuda.c/'
-        xargs -r grep -nHE '[=!<>]=[[:space:]]*SPMV_BACKEND_CUDA|SPMV_BACKEND_CUDA[[:space:]]*[=!<>]=' /dev/null <<<"$library" |
-            sed 's/$/: use context_on_device/'
-    ) | awk '{ print } END { exit NR > 0 }' || [ "${PIPESTATUS[1]}" = 0 ]
-}
-
-# Structs that start from {NULL}.
-check_zeros() {
-    local sources
-    sources=$(tree_files "$1" | grep -E '\.(c|h|cc|cu|cuh)$')
-    (cd "$1" && xargs -r grep -nHE '[[:alnum:]_][[:space:]]*=[[:space:]]*\{[[:space:]]*NULL[[:space:]]*\}|\)[[:space:]]*\{[[:space:]]*NULL[[:space:]]*\}' /dev/null <<<"$sources" |
-        sed 's/$/: {0}, of which clang does not warn/') | awk '{ print } END { exit NR > 0 }' || [ "${PIPESTATUS[1]}" = 0 ]
+        xargs -r grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]|SPMV_HAVE_CUDA|SPMV_BACKEND_CUDA|\{[[:space:]]*NULL[[:space:]]*\}' /dev/null) || true
 }
 
 check() {
-    local failed=0
-    check_includes "$1" || failed=1
-    check_cuda "$1" || failed=1
-    check_zeros "$1" || failed=1
-    return $failed
-}
-
-check_includes() {
-    tree_includes "$1" | awk -v page="$1/docs/ladder.md" '
+    tree_lines "$1" | awk -v page="$1/docs/ladder.md" '
     function fail(message) {
-        print (NF == 4 ? $1 ":" $2 ": " : "") message
+        print from ":" line ": " message
         failures++
     }
     function base(path) { sub(/.*\//, "", path); return path }
@@ -163,7 +132,7 @@ check_includes() {
                 failures++
             }
     }
-    NF == 1 && is_rung($1) {
+    !/:/ && is_rung($1) {
         rung = ladder($1) SUBSEP number($1)
         if (!(rung in stems) || index(stems[rung], stem($1) "_") == 1) {
             stems[rung] = stem($1)
@@ -174,16 +143,39 @@ check_includes() {
         }
         if (!(ladder($1) in highest) || number($1) > highest[ladder($1)]) highest[ladder($1)] = number($1)
     }
-    NF == 1 {
+    !/:/ {
         exists[$1] = 1
         names[base($1)] = $1
         next
     }
-    NF == 4 {
-        from = $1; name = $4; to = ""
+    {
+        from = $0; sub(/:.*/, "", from)
+        text = substr($0, length(from) + 2)
+        line = text + 0
+        sub(/^[0-9]*:/, "", text)
+    }
+    # CUDA or not: lines that decide it in another way than by the build system and context_on_device
+    from !~ /^(tests|examples|python)\// && text ~ /^[ \t]*#.*SPMV_HAVE_CUDA/ {
+        fail("the build system chooses the sources of CUDA or no_cuda.c")
+    }
+    from ~ /^(core|device|primitives|formats|product|spgemm|solvers|distributed)\// &&
+        text ~ /[=!<>]=[ \t]*SPMV_BACKEND_CUDA|SPMV_BACKEND_CUDA[ \t]*[=!<>]=/ {
+        fail("use context_on_device")
+    }
+    # structs that start from {NULL}
+    text ~ /[A-Za-z0-9_][ \t]*=[ \t]*[{][ \t]*NULL[ \t]*[}]|[)][ \t]*[{][ \t]*NULL[ \t]*[}]/ {
+        fail("{0}, of which clang does not warn")
+    }
+    text ~ /^[ \t]*#[ \t]*include[ \t]*["<]/ {
+        name = text
+        sub(/^[ \t]*#[ \t]*include[ \t]*/, "", name)
+        kind = substr(name, 1, 1)
+        name = substr(name, 2)
+        sub(/[">].*/, "", name)
+        to = ""
         includes++
         if (name ~ /(^|\/)\.\.(\/|$)/) { fail("\"" name "\" contains \"..\"; include by the path from the root"); next }
-        if ($3 == "<") {
+        if (kind == "<") {
             if (name !~ /^spmv\//) next # a system header
             to = "include/" name
             if (name ~ /^spmv\/device\/[^\/]*\.cuh$/ && from == "include/spmv/device.cuh" && names[base(name)] ~ /^(primitives|device)\//)
@@ -196,13 +188,13 @@ check_includes() {
             else if (beside(from) name in exists && beside(from) != "") fail("\"" name "\" is also a path from " beside(from))
             if (!(to in exists)) { fail("\"" name "\" is not the path of a file of this tree"); next }
         }
-        if (folder(from) == "app" && folder(to) != "app" && folder(to) != "bench" && $3 != "<" && to !~ /^core\/(choice|name_list|plural|reals|splitmix)\.h$/)
+        if (folder(from) == "app" && folder(to) != "app" && folder(to) != "bench" && kind != "<" && to !~ /^core\/(choice|name_list|plural|reals|splitmix)\.h$/)
             fail("app includes public headers, bench, five headers of core and its own files, not " to)
-        if (folder(from) == "examples" && $3 != "<" && folder(to) != "examples")
+        if (folder(from) == "examples" && kind != "<" && folder(to) != "examples")
             fail("examples include public headers and their own files, not " to)
         if (is_rung(from) && is_rung(to) && ladder(from) == ladder(to) && number(to) > number(from))
             fail("ladder: " from " must not include the higher rung " to)
-        if (folder(from) == "python" && $3 != "<" && folder(to) != "python")
+        if (folder(from) == "python" && kind != "<" && folder(to) != "python")
             fail("python includes public headers and its own files, not " to)
         if (folder(from) == "python" && folder(to) == "python") next
         if (layer(to) > layer(from)) fail("layers: " from " must not include " to)
@@ -221,32 +213,43 @@ check_includes() {
     }'
 }
 
+# add FILE LINE: to the scratch tree
+add() {
+    mkdir -p "$scratch/tree/${1%/*}"
+    printf '%s\n' "$2" >>"$scratch/tree/$1"
+}
+
+# restore FILE...: as in the clean tree
+restore() {
+    local file
+    for file in "$@"; do
+        if [ -e "$scratch/clean/$file" ]; then cp "$scratch/clean/$file" "$scratch/tree/$file"; else rm -f "$scratch/tree/$file"; fi
+    done
+}
+
 # allow FILE LINE FILE LINE: the scratch tree with these lines added must pass
 allow() {
-    rm -rf "$scratch/tree"
-    cp -r "$scratch/clean" "$scratch/tree"
-    printf '%s\n' "$2" >>"$scratch/tree/$1"
-    printf '%s\n' "$4" >>"$scratch/tree/$3"
+    add "$1" "$2"
+    add "$3" "$4"
     check "$scratch/tree" || { echo "check_layers.sh: $2 in $1 fails" >&2 && exit 1; }
+    restore "$1" "$3"
 }
 
 # plant FILE LINE [NAMED [FILE LINE]]: the scratch tree with this line (these lines) added must fail
 # and name the file (NAMED)
 plant() {
     local file=$1 line=$2 named=${3-$1} output
-    rm -rf "$scratch/tree"
-    cp -r "$scratch/clean" "$scratch/tree"
-    mkdir -p "$(dirname "$scratch/tree/$file")"
-    printf '%s\n' "$line" >>"$scratch/tree/$file"
-    [ $# -lt 5 ] || printf '%s\n' "$5" >>"$scratch/tree/$4"
+    add "$file" "$line"
+    [ $# -lt 5 ] || add "$4" "$5"
     if output=$(check "$scratch/tree"); then
         echo "check_layers.sh: not found: $line in $file" >&2
         exit 1
     fi
-    if ! grep -qF "$named" <<<"$output"; then
+    if [[ $output != *"$named"* ]]; then
         echo "check_layers.sh: $line in $file: found something else: $output" >&2
         exit 1
     fi
+    restore "$file" "${4-$file}"
     planted=$((planted + 1))
 }
 
@@ -295,7 +298,8 @@ include/spmv/device.cuh #include <spmv/device/scan_1_step.cuh>\n#include <spmv/t
 tests/scan/test_one.c #include "core/run.h"\n#include "primitives/scan/scan_ref.h"\n
 tests/support/one.h #include <stddef.h>\n
 TREE
-    check "$scratch/clean" || { echo "check_layers.sh: a clean tree fails" >&2 && exit 1; }
+    cp -r "$scratch/clean" "$scratch/tree"
+    check "$scratch/tree" || { echo "check_layers.sh: a clean tree fails" >&2 && exit 1; }
     plant include/spmv/types.h '#include <spmv/matrix.h>'
     plant include/spmv/matrix.h '#include <spmv/plan.h>'
     plant include/spmv/types.h '#include "core/run.h"'

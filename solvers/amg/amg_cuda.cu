@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device/grid_barrier.cuh"
+#include "device/host_device.cuh"
 
 extern "C" {
 #include "solvers/amg/amg_internal.h"
@@ -304,8 +305,12 @@ template <typename Arguments, amg_step STEP, row_fn<Arguments> *F32, row_fn<Argu
 spmv_status run(spmv_context *ctx, const char *name, spmv_type type, const void *arguments, int64_t n)
 {
     const Arguments *const rows = (const Arguments *)arguments;
-    return type == SPMV_F64 ? run_as<Arguments, F64, double, STEP>(ctx, name, rows, n)
-                            : run_as<Arguments, F32, float, STEP>(ctx, name, rows, n);
+    if (type == SPMV_F64)
+        return run_as<Arguments, F64, double, STEP>(ctx, name, rows, n);
+    if constexpr (few_types)
+        return SPMV_ERROR_TYPE;
+    else
+        return run_as<Arguments, F32, float, STEP>(ctx, name, rows, n);
 }
 
 spmv_status run_step(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments, int64_t n)

@@ -37,7 +37,7 @@ struct shape {
 static const struct shape shapes[] = {
     {"even", 1000, 1000, EVEN, 7, false},
     {"above Eigen's threshold", 5000, 5000, EVEN, 9, true},
-    {"1 x 1", 1, 1, EVEN, 1, false},
+    {"1 x 1", 1, 1, EVEN, 1, true},
     {"one row", 1, 5000, EVEN, 4000, true},
     {"one column", 4000, 1, EVEN, 1, true},
     {"tall", 20000, 7, EVEN, 2, false},
@@ -475,8 +475,10 @@ static void solvers_are_right(const struct peer_module *module)
             const struct system_of *const of = &systems_to_solve[s];
             const int limits = of->side == 60 ? LIMITS_TO_SOLVE : 1;
             for (int l = 0; l < limits; l++) {
-                const bool alone = of_ranks(&module->peers[p]) && (of->side > 60 || (l > 0 && l < limits - 1));
-                solver_is_right(&module->peers[p], of, SPMV_F64, alone ? 1 : 3, limits_to_solve[l]);
+                const bool of_several = of_ranks(&module->peers[p]);
+                if (!of_several || l == 0 || l == limits - 1)
+                    solver_is_right(&module->peers[p], of, SPMV_F64, of_several && of->side > 60 ? 1 : 3,
+                                    limits_to_solve[l]);
             }
             if (s == 0 || !of_ranks(&module->peers[p])) /* which refuse it */
                 solver_is_right(&module->peers[p], of, SPMV_F32, 2, limits_to_solve[0]);

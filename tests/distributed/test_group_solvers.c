@@ -427,6 +427,8 @@ static void same_bits_for_any_ranks(void **state)
         check_residual(c, &s, &one);
         for (int n = 0; n < COUNTS; n++) {
             struct outcome several;
+            if (n > 0 && n % 2 != k % 2) /* the numbers behind the first take turns */
+                continue;
             open_outcome(&several, &s.a);
             run.outcome = &several;
             if (run_ranks(rank_counts[n], one_rank, &run, message, sizeof message) != SPMV_OK)

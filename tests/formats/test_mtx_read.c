@@ -946,7 +946,7 @@ static void memory_as_said(void **state)
 #endif
     skip_if_plain();
     /* MANY entries use large pages, which are returned later. */
-    enum { N = 2400000, MANY = 6400000 };
+    enum { N = 2000000, MANY = 4400000 };
     static const struct {
         const char *banner;
         int rows;
@@ -1023,7 +1023,7 @@ static void memory_as_said(void **state)
                 taken = process_memory("VmHWM") - before > taken ? process_memory("VmHWM") - before : taken;
                 spmv_matrix_destroy(matrix);
                 const int64_t beside = cases[c].entries > N ? taken / 2 : taken / 10;
-                too_little = !cases[c].crowded && said > taken + beside + (10 << 20);
+                too_little = !cases[c].crowded && said > taken + beside + (8 << 20);
             }
             if (taken > options.max_bytes + (1 << 20) || too_little)
                 fail_msg("%s, %d rows, %s, %d threads: %.1f MB said, %.1f taken", cases[c].banner, cases[c].rows,

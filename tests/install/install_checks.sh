@@ -15,8 +15,8 @@
 #
 # The environment (see tests/install/CMakeLists.txt) has BUILD, SOURCE, WORK (a folder for this
 # test), LIBDIR, INCLUDEDIR, DATADIR, DOCDIR (relative), CC, CXX, NM, READELF, CMAKE, C_FLAGS (the
-# sanitizer of the libraries), and CUDA_INCLUDE, CUDA_LIBDIR, NVCC (empty without CUDA) and NVCC_QUICK
-# (its option that hardly optimises, or empty).
+# sanitizer of the libraries), LINKER (an option that chooses it, or empty), and CUDA_INCLUDE,
+# CUDA_LIBDIR, NVCC (empty without CUDA) and NVCC_QUICK (its option that hardly optimises, or empty).
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -144,14 +144,14 @@ check_examples() {
             cuda=()
             [ "$example" != graph ] || cuda=(-isystem "$CUDA_INCLUDE" -L"$CUDA_LIBDIR" -lcudart_static -ldl -lrt -lpthread)
             # shellcheck disable=SC2086 # a list of flags
-            "$CC" "${c_flags[@]}" -std=c11 -Wall -Wextra -Wpedantic -Werror "$outside/examples/$example.c" $flags "${cuda[@]}" -lm \
+            "$CC" "${c_flags[@]}" $LINKER -std=c11 -Wall -Wextra -Wpedantic -Werror "$outside/examples/$example.c" $flags "${cuda[@]}" -lm \
                 -o "$folder/$example"
         done
         run_examples pkg-config $kind "$folder"
 
         folder=$outside/find_package-$kind
         "$CMAKE" -S "$outside/examples" -B "$folder" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
-            -DCMAKE_C_FLAGS="$C_FLAGS" -DEXAMPLES_LIBRARY="spmv::spmv$([ $kind = shared ] || echo _static)" \
+            -DCMAKE_C_FLAGS="$C_FLAGS" -DCMAKE_EXE_LINKER_FLAGS="$LINKER" -DEXAMPLES_LIBRARY="spmv::spmv$([ $kind = shared ] || echo _static)" \
             >"$folder.log" 2>&1 || fail "find_package ($kind): $(cat "$folder.log")"
         "$CMAKE" --build "$folder" >>"$folder.log" 2>&1 || fail "find_package ($kind): $(cat "$folder.log")"
         run_examples find_package $kind "$folder"

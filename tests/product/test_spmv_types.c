@@ -368,7 +368,7 @@ static void many_vectors(void **state)
     static const int counts[] = {1, 2, 3, 5, 7, 8, 16, 17, 31, 32, 33, 64, 100, 128, 130, 513}, shapes[] = {0, 1, 2};
     for (int number = 0; number < (brief ? 1 : 3); number++) {
         struct matrix m = make_matrix(number == 1 ? 300 : 60, 90, shapes[number]);
-        struct matrix few = make_matrix(60, 90, shapes[number]);
+        struct matrix few = make_matrix(30, 90, shapes[number]);
         for (int k = 0; k < (int)(sizeof counts / sizeof counts[0]); k += brief ? 5 : 1)
             for (int t = 0; t < TYPES; t++) {
                 const struct variant v = {.types = &all_types[t],

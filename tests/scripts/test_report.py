@@ -89,13 +89,14 @@ class Scratch(unittest.TestCase):
 
     def refused(self, code, sentence, *arguments, **more):
         """Checks the exit code, that standard error is one line with the sentence, and that there
-        is no page."""
+        is no page. Returns standard error."""
         done = report(*arguments, **more)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(sentence, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertFalse(os.path.exists(self.page))
+        return done.stderr
 
 
 def cases_of(*results):
@@ -278,8 +279,7 @@ class Numbers(Scratch):
         ]
         for text, reason in table:
             path = self.file("bad.json", json.dumps(line()) + "\n\n" + text + "\n")
-            self.refused(3, reason, path, "-o", self.page)
-            self.assertIn("bad.json:3:", report(path, "-o", self.page).stderr)
+            self.assertIn("bad.json:3:", self.refused(3, reason, path, "-o", self.page))
 
     def test_not_utf8(self):
         path = self.file("bytes.json", b'\n{"schema": "\xff"}\n')
