@@ -873,7 +873,7 @@ enum { ROUGH_STEPS = 200 };
 
 struct contest {
     struct chain *c;
-    struct runner *runner[CONTENDERS], *now; /* in the order in which they are tried */
+    struct runner *runner[CONTENDERS], *now; /* first: what begins */
     int count;
 };
 
@@ -885,32 +885,23 @@ static double expected_of(const struct runner *r)
     return isfinite(r->left) ? r->left : NO_PROGRESS * r->spent;
 }
 
-/* What another one is expected to take; INFINITY: there is none. */
-static double least_beside(const struct contest *all)
-{
-    double least = INFINITY;
-    for (int i = 0; i < all->count; i++)
-        if (all->runner[i] != all->now && !all->runner[i]->out)
-            least = fmin(least, expected_of(all->runner[i]));
-    return least;
-}
-
-/* The first one that has not been tried and is expected to take less than the best so far; else the best. NULL: all
- * are out. */
-static struct runner *next_of(const struct contest *all)
+/* The one that is expected to take least, but for `except`. NULL: all are out. */
+static struct runner *best_but(const struct contest *all, const struct runner *except)
 {
     struct runner *best = NULL;
     for (int i = 0; i < all->count; i++) {
         struct runner *const r = all->runner[i];
-        if (!r->out && *r->precond != NULL && (best == NULL || expected_of(r) < expected_of(best)))
+        if (r != except && !r->out && (best == NULL || expected_of(r) < expected_of(best)))
             best = r;
     }
-    for (int i = 0; i < all->count; i++) {
-        struct runner *const r = all->runner[i];
-        if (!r->out && *r->precond == NULL && (best == NULL || expected_of(r) < expected_of(best)))
-            return r;
-    }
     return best;
+}
+
+/* What another one is expected to take; INFINITY: there is none. */
+static double least_beside(const struct contest *all)
+{
+    const struct runner *const best = best_but(all, all->now);
+    return best != NULL ? expected_of(best) : INFINITY;
 }
 
 static double spent_by_all(const struct contest *all)
@@ -927,19 +918,17 @@ static double work_of_turn(const struct contest *all)
 {
     static const double SOON = 3;
     const struct runner *const now = all->now;
-    double others = 0, next = 0;
-    for (int i = all->count - 1; i >= 0; i--) {
-        const struct runner *const r = all->runner[i];
-        if (r != now && *r->precond != NULL)
-            others = fmax(others, r->spent);
-        else if (r != now && !r->out)
-            next = r->cost.setup;
-    }
+    const struct runner *const next = best_but(all, now);
+    double others = 0;
+    for (int i = 0; i < all->count; i++)
+        if (all->runner[i] != now && *all->runner[i]->precond != NULL)
+            others = fmax(others, all->runner[i]->spent);
     if (now->iterations > 0)
         return fmax(others, now->spent / 4);
     if (now != all->runner[0])
         return fmax(now->cost.setup, others / 2);
-    const double least = fmax(now->cost.setup, next), expected = precond_cost_of_all(&now->cost);
+    const double least = fmax(now->cost.setup, next != NULL ? next->cost.setup : 0),
+                 expected = precond_cost_of_all(&now->cost);
     return now->cost.setup == 0 && expected <= SOON * least ? fmax(least, expected) : least;
 }
 
@@ -991,24 +980,29 @@ static struct judge judge_turn(struct contest *all)
     return judge;
 }
 
-/* Factors of A, where they take less than each of the others. SPMV_ERROR_LIMIT: they do not, or there are none. */
+/* Factors of A, where they take less than each of the others. SPMV_ERROR_LIMIT: they do not, or there are none. Where no
+ * other one is left that could end, nothing is saved by what little has been spent. */
 static spmv_status try_direct(const struct contest *all)
 {
     struct runner *const first = all->runner[0];
     struct runner sum = *first;
-    double left = INFINITY;
+    double left = INFINITY, most = INFINITY;
     sum.spent = spent_by_all(all);
-    for (int i = 0; i < all->count; i++)
-        if (!all->runner[i]->out)
-            left = fmin(left, expected_of(all->runner[i]));
-    return takes_direct(all->c, &sum, fmin(left, NO_PROGRESS * sum.spent)) ? go_direct(all->c, first)
-                                                                           : SPMV_ERROR_LIMIT;
+    for (int i = 0; i < all->count; i++) {
+        const struct runner *const r = all->runner[i];
+        const double sure = is_named(r->name, "ilut") ? UNSURE_ILUT : 1;
+        if (!r->out)
+            left = fmin(left, *r->precond != NULL ? r->left : sure * precond_cost_of_all(&r->cost));
+        if (!r->out && *r->precond != NULL)
+            most = NO_PROGRESS * sum.spent;
+    }
+    return takes_direct(all->c, &sum, fmin(left, most)) ? go_direct(all->c, first) : SPMV_ERROR_LIMIT;
 }
 
 /* The next one, made. NULL: there is none; *st: SPMV_CANCELLED, or as it was. */
 static struct runner *make_next(const struct contest *all, spmv_status *st)
 {
-    struct runner *next = next_of(all);
+    struct runner *next = best_but(all, NULL);
     while (next != NULL && *next->precond == NULL) {
         const spmv_status made = make_rival(all->c->s, all->now, next);
         if (made == SPMV_OK) {
@@ -1020,7 +1014,7 @@ static struct runner *make_next(const struct contest *all, spmv_status *st)
             return NULL;
         }
         next->out = true;
-        next = next_of(all);
+        next = best_but(all, NULL);
     }
     return next;
 }

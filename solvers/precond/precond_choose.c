@@ -40,6 +40,10 @@ static const double EVEN_STEPS = 2, STEPS = 2.5, GENERAL_STEPS = 5;
  * diagonal entry. So do symmetric Helmholtz equations, which are not definite. */
 static const double NEARLY = 0.05;
 
+/* On a GPU: with a mean row of more, smooth errors are not all, and multigrid takes hundreds of iterations, or does not
+ * pay. */
+static const double NEARLY_EVERYWHERE = 1.5;
+
 /* On a CPU: rows that are so many times as heavy as the mean are few. They give a few large eigenvalues, which
  * conjugate gradients find in as many steps. On a GPU multigrid costs little beside the steps of hard systems, which
  * the heaviest row tells. */
@@ -279,6 +283,7 @@ struct system_facts {
     bool laplacian; /* dominant, and the positive entries beside the diagonal weigh little */
     bool balanced;  /* most rows have the sum 0: a constant vector is nearly in the null space */
     bool smooth;    /* errors can be smooth, and slow to vanish: one of these, or nearly a Laplacian */
+    bool nearly;    /* for cg on a GPU: dominant, or nearly so in the mean; else multigrid takes many iterations */
     bool nodes;     /* several unknowns to a node: most rows have the columns of the row before or after */
     bool sampled;   /* a solve tries preconditioners on a sample */
     bool even;      /* the diagonal entries are nearly equal; otherwise jacobi takes more iterations */
@@ -316,6 +321,7 @@ static spmv_status count_rows(struct system_facts *f)
     f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
     f->smooth =
         f->laplacian || f->balanced || (!cg && f->look.mixed == 0 && mean >= 1 - NEARLY && heaviest <= 1 + NEARLY);
+    f->nearly = !f->gpu || !cg || f->dominant || mean <= NEARLY_EVERYWHERE;
     f->nodes = (double)f->look.alike >= NODES * (double)a->rows;
     f->even = f->look.largest <= EVEN * f->look.smallest;
     const double bound = heaviest < 1 ? 9.6 * sqrt((1 + heaviest) / (1 - heaviest)) : INFINITY;
@@ -465,9 +471,7 @@ static bool varied_diagonal(const struct system_facts *f)
  * begins then, shows what it takes. A grid has few different values. */
 static bool many_steps_on_gpu(const struct system_facts *f)
 {
-    static const double NEARLY_EVERYWHERE = 1.25;
-    if (!hierarchy_possible(f) || !f->gpu ||
-        !(f->dominant || precond_mean_weight(&f->look, f->a->rows) <= NEARLY_EVERYWHERE))
+    if (!hierarchy_possible(f) || !f->gpu || !f->nearly)
         return false;
     const bool grid = f->dominant && f->even;
     const struct precond_cost amg =
@@ -630,7 +634,10 @@ static bool factor_bounds(const struct system_facts *f)
 
 static const char *rival_of(const struct system_facts *f, const struct rule *rule)
 {
-    const char *const rival = f->smooth && f->a->rows > HIERARCHY ? rule->smooth : rule->rival;
+    const bool smooth = f->smooth && f->a->rows > HIERARCHY;
+    const char *rival = smooth ? rule->smooth : rule->rival;
+    if (smooth && !f->nearly && !f->ranks && rival != NULL && strcmp(rival, "amg") == 0)
+        rival = "fsai"; /* multigrid is the third one, of many iterations */
     return rival != NULL && strcmp(rival, "cholesky") == 0 && !factor_bounds(f) ? NULL : rival;
 }
 
