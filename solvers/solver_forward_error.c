@@ -28,7 +28,8 @@
 #include "solvers/solver_internal.h"
 
 /* The part of b - A x that is left: for an estimate, the second one where x took at most FEW iterations, so that M^-1 A is
- * well-conditioned and d has about the size of M^-1 (b - A x); and at most for a correction. */
+ * well-conditioned and d has about the size of M^-1 (b - A x); and at most for a correction. Without symmetry, few
+ * iterations may also mean that b hardly has a part along a tiny singular value; there FINE costs few iterations. */
 static const double ROUGH = 0.1, ROUGHEST = 0.3, FINE = 1e-3;
 enum { FEW = 20 };
 
@@ -53,6 +54,12 @@ struct error_solve {
     double rtol;
     void *split; /* NULL: there are no null vectors */
 };
+
+/* The part for an estimate, after so many iterations for x. */
+static double estimate_part(const spmv_solver *s, int64_t iterations)
+{
+    return iterations > FEW ? ROUGH : s->used->symmetric ? ROUGHEST : FINE;
+}
 
 static spmv_status open(spmv_solver *s, spmv_plan *plan, struct error_solve *e)
 {
@@ -372,7 +379,7 @@ static spmv_status check_one(struct error_solve *e, const void *b, void *x, int 
         }
         return st;
     }
-    e->rtol = result->iterations <= FEW ? ROUGHEST : ROUGH;
+    e->rtol = estimate_part(s, result->iterations);
     TRY(residual(e, b, x, is_plain(e, v)));
     TRY(solve_for_error(e, AS_X, &ended));
     TRY(compare(e, x, ended, &s->forward_errors[v]));
@@ -453,7 +460,7 @@ static spmv_status estimate_columns(struct error_solve *e, const struct columns_
         TRY(spmv_map_scalar(s->ctx, SPMV_MUL, e->rest.k.part, &factor, e->rest.r, e->rest.r, e->rest.numbers));
         TRY(spmv_map_axpby(s->ctx, e->rest.k.part, NULL, e->rest.r, NULL, sum, e->rest.numbers));
     }
-    e->rtol = e->most <= TO_ESTIMATE * FEW ? ROUGHEST : ROUGH;
+    e->rtol = estimate_part(s, e->most / TO_ESTIMATE);
     TRY(spmv_map(s->ctx, SPMV_MAP_COPY, e->rest.k.part, sum, e->rest.r, e->rest.numbers));
     TRY(solve_for_error(e, AS_X, &ended));
     if (is_known(e, ended))
