@@ -322,6 +322,7 @@ static spmv_status refine(struct error_solve *e, const void *b, void *x, spmv_cg
             before = *error;
             TRY(add(e, x));
             result->restarts++;
+            factors = means == AS_X && factors_take_less(e, e->of_d.iterations); /* d may take longer than x */
             continue;
         }
         strength = next_strength(s, strength);
