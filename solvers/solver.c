@@ -781,9 +781,9 @@ static void drop_rest(spmv_solver *s, bool keeps)
     s->scaled = NULL;
     drop_resorts(s);
     s->used_precond = NULL;
+    drop_dense(s);
     if (!keeps) { /* it may use the plan */
         drop_precond(s);
-        drop_dense(s);
         solver_drop_system(s);
     }
 }

@@ -20,6 +20,10 @@ static const double ROW = 1000, ENTRY = 40;
  * use one thread, and iterations all. */
 static const double WORTH_ANALYSIS = 2, LEAD = 2;
 
+/* Where digits of x are wanted (solver_forward_error.c), so many corrections follow as a rule. By iterations each takes
+ * about as long as x, and by factors next to nothing. */
+static const double CORRECTIONS = 2;
+
 /* Below, dense factors were tried before anything else. */
 enum { ROWS_OF_DENSE = 200 };
 
@@ -60,15 +64,21 @@ static void forget(spmv_solver *s)
     s->direct = NULL;
 }
 
+/* The lead over what is left of x. */
+static double lead_of(const spmv_solver *s)
+{
+    return s->options.accuracy > 0 ? LEAD / (1 + CORRECTIONS) : LEAD;
+}
+
 double solver_worth_direct(const spmv_solver *s)
 {
     const double analysis = analysis_of(s);
-    return may_be_direct(s) ? LEAD * fmax(s->direct_takes, WORTH_ANALYSIS * analysis) : INFINITY;
+    return may_be_direct(s) ? lead_of(s) * fmax(s->direct_takes, WORTH_ANALYSIS * analysis) : INFINITY;
 }
 
 double solver_direct_takes(spmv_solver *s, double left)
 {
-    if (!may_be_direct(s) || !analyse(s, left / LEAD))
+    if (!may_be_direct(s) || !analyse(s, left / lead_of(s)))
         return INFINITY;
     s->direct_takes = analysis_of(s) + direct_expected(s->direct);
     return s->direct_takes;
@@ -78,10 +88,15 @@ bool solver_direct_is_faster(spmv_solver *s, double left)
 {
     if (!(left > solver_worth_direct(s)))
         return false;
-    const bool is = left > LEAD * solver_direct_takes(s, left);
+    const bool is = left > lead_of(s) * solver_direct_takes(s, left);
     if (!is)
         forget(s);
     return is;
+}
+
+bool solver_direct_corrects(spmv_solver *s, double each)
+{
+    return s->direct != NULL || solver_direct_is_faster(s, each * CORRECTIONS / (1 + CORRECTIONS));
 }
 
 /* Copies x. */
@@ -103,7 +118,8 @@ static spmv_status prepare(const struct chain *c, void **kept)
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
     if (!may_be_direct(s) || !analyse(s, INFINITY))
         TRY(SPMV_ERROR_UNSUPPORTED);
-    TRY(note_memory(s, direct_factor(s->direct, solver_matrix(s))));
+    if (!direct_is_factored(s->direct))
+        TRY(note_memory(s, direct_factor(s->direct, solver_matrix(s))));
     if (s->none == NULL)
         TRY(solver_make_precond(s, &krylov_minres, "none", &s->none));
     TRY(context_lend(s->ctx, info.rows * (int64_t)spmv_type_size(info.type), kept));

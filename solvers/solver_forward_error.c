@@ -28,7 +28,8 @@
 #include "solvers/solver_internal.h"
 
 /* The part of b - A x that is left: for an estimate, the second one where x took at most FEW iterations, so that M^-1 A is
- * well-conditioned and d has about the size of M^-1 (b - A x); and at most for a correction. */
+ * well-conditioned and d has about the size of M^-1 (b - A x); and at most for a correction. Without symmetry, few
+ * iterations may also mean that b hardly has a part along a tiny singular value; there FINE costs few iterations. */
 static const double ROUGH = 0.1, ROUGHEST = 0.3, FINE = 1e-3;
 enum { FEW = 20 };
 
@@ -53,6 +54,12 @@ struct error_solve {
     double rtol;
     void *split; /* NULL: there are no null vectors */
 };
+
+/* The part for an estimate, after so many iterations for x. */
+static double estimate_part(const spmv_solver *s, int64_t iterations)
+{
+    return iterations > FEW ? ROUGH : s->used->symmetric ? ROUGHEST : FINE;
+}
 
 static spmv_status open(spmv_solver *s, spmv_plan *plan, struct error_solve *e)
 {
@@ -112,24 +119,29 @@ done:
     return st;
 }
 
-/* e->rest.d = d by factors, else by the solvers that follow one that failed; what succeeds becomes what x is of, and
- * otherwise nothing changes. */
-static spmv_status solve_by_others(struct error_solve *e, struct chain *c, spmv_status *ended)
+/* What solves for d. */
+enum means { AS_X, FACTORS, OTHERS };
+
+/* e->rest.d = d by factors, else (OTHERS) by the solvers that follow one that failed; what succeeds becomes what x is of,
+ * and otherwise nothing changes. */
+static spmv_status solve_by_others(struct error_solve *e, struct chain *c, enum means means, spmv_status *ended)
 {
     spmv_status st = SPMV_OK;
     spmv_solver *const s = e->s;
     const struct krylov_solver *const used = s->used;
     const spmv_preconditioner *const precond = s->used_precond;
     *ended = SPMV_ERROR_STAGNATION;
-    for (int k = 0; k < 2 && *ended != SPMV_OK && *ended != SPMV_CANCELLED; k++) {
+    for (int k = 0; k < (means == OTHERS ? 2 : 1) && *ended != SPMV_OK && *ended != SPMV_CANCELLED; k++) {
         s->used = used;
         s->used_precond = precond;
         TRY(spmv_map_index(s->ctx, e->rest.k.part, &(const double){0}, NULL, e->rest.d, e->rest.numbers));
         *ended = k == 0 ? solver_run_direct(c, SPMV_ERROR_STAGNATION) : solver_follow(c, SPMV_ERROR_STAGNATION);
     }
     if (*ended == SPMV_OK) {
-        snprintf(s->why_used, sizeof s->why_used, "%s with %.31s left an error of x that was too large", used->name,
-                 precond_name(precond));
+        snprintf(s->why_used, sizeof s->why_used,
+                 means == FACTORS ? "corrections of x by %s with %.31s would take longer"
+                                  : "%s with %.31s left an error of x that was too large",
+                 used->name, precond_name(precond));
     } else {
         s->used = used;
         s->used_precond = precond;
@@ -138,33 +150,38 @@ done:
     return st;
 }
 
-/* e->rest.d = d by the solver that x is of. *ended: how that solve ended. */
-static spmv_status solve_for_error(struct error_solve *e, bool others, spmv_status *ended)
+static struct chain chain_of(struct error_solve *e)
+{
+    return (struct chain){.s = e->s,
+                          .plan = e->plan,
+                          .b = e->rest.r,
+                          .x = e->rest.d,
+                          .rtol = e->rtol,
+                          .zero_start = true,
+                          .from_zero = true,
+                          .most = e->most,
+                          .columns = 1,
+                          .result = &e->of_d,
+                          .corrects = true,
+                          .silent = true};
+}
+
+/* e->rest.d = d. *ended: how that solve ended. */
+static spmv_status solve_for_error(struct error_solve *e, enum means means, spmv_status *ended)
 {
     spmv_status st = SPMV_OK;
     spmv_solver *const s = e->s;
-    struct chain c = {.s = s,
-                      .plan = e->plan,
-                      .b = e->rest.r,
-                      .x = e->rest.d,
-                      .rtol = e->rtol,
-                      .zero_start = true,
-                      .from_zero = true,
-                      .most = e->most,
-                      .columns = 1,
-                      .result = &e->of_d,
-                      .corrects = true,
-                      .silent = true};
+    struct chain c = chain_of(e);
     e->of_d = (spmv_cg_result){.status = SPMV_ERROR_MEMORY, .rung = "", .precond = "none", .error_estimate = -1};
     if (s->null_space != NULL && null_space_splits(s->null_space))
         TRY(remove_null(e, e->rest.r));
-    if (s->scaled != NULL && !others) {
+    if (s->scaled != NULL && means == AS_X) {
         *ended = solver_solve_scaled(s, e->rest.r, e->rest.d, e->rtol, &e->of_d);
     } else {
         if (s->negates)
             TRY(spmv_map(s->ctx, SPMV_MAP_NEG, e->rest.k.part, e->rest.r, e->rest.r, e->rest.numbers));
-        if (others)
-            TRY(solve_by_others(e, &c, ended));
+        if (means != AS_X)
+            TRY(solve_by_others(e, &c, means, ended));
         else
             *ended = solver_run(&c, s->used, s->used_precond, e->most);
     }
@@ -254,6 +271,19 @@ static spmv_status fail_digits(const spmv_solver *s, double error)
                               precond_is_identity(s->used_precond) ? "" : precond_name(s->used_precond));
 }
 
+/* Whether factors of A, which there are not yet, take less than the corrections by the solver that x is of. */
+static bool factors_take_less(struct error_solve *e, int64_t iterations)
+{
+    const struct chain c = chain_of(e);
+    spmv_solver *const s = e->s;
+    return s->scaled == NULL && s->used != &krylov_direct && isfinite(solver_worth_direct(s)) &&
+           solver_direct_corrects(s, solver_iterations_take(&c, iterations));
+}
+
+/* Where the error before the last correction says that x now has the digits, b - A x is rounding errors, with a part
+ * along all that A contains. Then a rougher d confirms it, by an estimate that is small enough. */
+static const double CONFIRMED = 0.1;
+
 /* Corrects x until it has the digits. Sets *error and the result. */
 static spmv_status refine(struct error_solve *e, const void *b, void *x, spmv_cg_result *result, double *error)
 {
@@ -262,22 +292,37 @@ static spmv_status refine(struct error_solve *e, const void *b, void *x, spmv_cg
     const double wanted = pow(10, -s->options.accuracy);
     double before = INFINITY, best = -1;
     int strength = 0;
+    bool factors = factors_take_less(e, result->iterations);
+    double enough = wanted;
     *error = -1;
     for (int k = 0; k < MOST_CORRECTIONS; k++) {
-        e->rtol = tolerance_of(e, result, &strengths[strength]);
+        const bool confirms = before * before <= wanted;
+        enough = confirms ? CONFIRMED * wanted : wanted;
+        e->rtol = confirms ? FINE : tolerance_of(e, result, &strengths[strength]);
+        const enum means means = s->used == &krylov_direct    ? AS_X
+                                 : factors                    ? FACTORS
+                                 : strengths[strength].others ? OTHERS
+                                                              : AS_X;
         TRY(residual(e, b, x, false));
-        TRY(solve_for_error(e, strengths[strength].others && s->used != &krylov_direct, &ended));
+        TRY(solve_for_error(e, means, &ended));
         TRY(compare(e, x, ended, error));
         result->iterations += e->of_d.iterations;
+        if (means != AS_X && ended == SPMV_OK)
+            krylov_name_precond(result, s->used_precond);
         if (ended == SPMV_CANCELLED)
             return ended;
+        if (factors && s->used != &krylov_direct) { /* there are none */
+            factors = false;
+            continue;
+        }
         best = *error >= 0 ? *error : best;
-        if (*error >= 0 && *error <= wanted)
+        if (*error >= 0 && *error <= enough)
             break;
         if (*error >= 0 && *error <= 0.5 * before) {
             before = *error;
             TRY(add(e, x));
             result->restarts++;
+            factors = means == AS_X && factors_take_less(e, e->of_d.iterations); /* d may take longer than x */
             continue;
         }
         strength = next_strength(s, strength);
@@ -285,7 +330,7 @@ static spmv_status refine(struct error_solve *e, const void *b, void *x, spmv_cg
         if (strength == STRENGTHS)
             break;
     }
-    const bool met = *error >= 0 && *error <= wanted;
+    const bool met = *error >= 0 && *error <= enough;
     *error = best;
     if (!met)
         st = fail_digits(s, best);
@@ -335,9 +380,9 @@ static spmv_status check_one(struct error_solve *e, const void *b, void *x, int 
         }
         return st;
     }
-    e->rtol = result->iterations <= FEW ? ROUGHEST : ROUGH;
+    e->rtol = estimate_part(s, result->iterations);
     TRY(residual(e, b, x, is_plain(e, v)));
-    TRY(solve_for_error(e, false, &ended));
+    TRY(solve_for_error(e, AS_X, &ended));
     TRY(compare(e, x, ended, &s->forward_errors[v]));
     if (ended == SPMV_CANCELLED) /* x is what it was */
         s->forward_errors[v] = -1;
@@ -416,9 +461,9 @@ static spmv_status estimate_columns(struct error_solve *e, const struct columns_
         TRY(spmv_map_scalar(s->ctx, SPMV_MUL, e->rest.k.part, &factor, e->rest.r, e->rest.r, e->rest.numbers));
         TRY(spmv_map_axpby(s->ctx, e->rest.k.part, NULL, e->rest.r, NULL, sum, e->rest.numbers));
     }
-    e->rtol = e->most <= TO_ESTIMATE * FEW ? ROUGHEST : ROUGH;
+    e->rtol = estimate_part(s, e->most / TO_ESTIMATE);
     TRY(spmv_map(s->ctx, SPMV_MAP_COPY, e->rest.k.part, sum, e->rest.r, e->rest.numbers));
-    TRY(solve_for_error(e, false, &ended));
+    TRY(solve_for_error(e, AS_X, &ended));
     if (is_known(e, ended))
         TRY(krylov_norms(&e->rest.k, e->rest.d, &error));
     for (int v = 0; v < k; v++)

@@ -210,6 +210,9 @@ double solver_direct_takes(spmv_solver *s, double left);
 /* If not more nanoseconds are left, the answer is no. */
 double solver_worth_direct(const spmv_solver *s);
 
+/* Whether corrections of x that take so many nanoseconds each by iterations are made by factors. */
+bool solver_direct_corrects(spmv_solver *s, double each);
+
 /* Goes on with it. If there are no factors: `before`, with the message of it. */
 spmv_status solver_run_direct(struct chain *c, spmv_status before);
 
@@ -220,6 +223,9 @@ bool solver_may_sample(const spmv_solver *s);
  * the caller. */
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond);
 spmv_status solver_race(struct chain *c, const struct krylov_solver *solver);
+
+/* Nanoseconds of so many iterations of the solver that x is of, as counted for the race. */
+double solver_iterations_take(const struct chain *c, int64_t iterations);
 
 /* Makes the solver that won the one that begins, with the reason. */
 void solver_take_verdict(spmv_solver *s);

@@ -568,6 +568,13 @@ static double step_time(const struct chain *c, const struct runner *first)
            precond_nanoseconds(context_on_device(c->s->ctx), solver_purpose(first->solver), sizes.rows, sizes.nnz, 1);
 }
 
+double solver_iterations_take(const struct chain *c, int64_t iterations)
+{
+    spmv_preconditioner *precond = (spmv_preconditioner *)c->s->used_precond;
+    const struct runner used = runner_of(c, c->s->used, precond_name(precond), &precond);
+    return (double)iterations * used.cost.step * step_time(c, &used);
+}
+
 /* What the rival is expected to take in all. */
 static double work_of_rival(const struct runner *first, const struct runner *rival)
 {

@@ -7,6 +7,7 @@
  * of their lengths, prefetches of x. None of them changes the bits of a product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,23 +74,37 @@ static int64_t cache_number(int level, const char *name, int64_t *last)
     return *end == 'K' ? number << 10 : *end == 'M' ? number << 20 : number;
 }
 
+/* The files are read once in a process: a plan of a small matrix takes less time than they do. 0: not yet. Two threads
+ * may both read them, and find the same. */
+static atomic_llong third_level, third_level_threads, second_level;
+
+enum { UNKNOWN = -1 };
+
 /* The bytes of the third-level caches of this many threads. sysconf(_SC_LEVEL3_CACHE_SIZE) would
  * return the sum over the package, even where this process may use only the processors of one of
  * its caches. */
 static int64_t cache_bytes(int threads)
 {
-    int64_t last = 0, bytes = cache_number(3, "size", &last);
+    int64_t last = 0, bytes = atomic_load(&third_level);
+    if (bytes == 0) {
+        bytes = cache_number(3, "size", &last);
+        const int64_t first = cache_number(3, "shared_cpu_list", &last);
+        atomic_store(&third_level_threads, max_i64(1, last - first + 1));
+        atomic_store(&third_level, bytes > 0 ? bytes : UNKNOWN);
+    }
     if (bytes <= 0)
         return (int64_t)32 << 20; /* default where the system does not provide it */
-    const int64_t first = cache_number(3, "shared_cpu_list", &last);
-    return bytes * ceil_divide(threads, max_i64(1, last - first + 1));
+    return bytes * ceil_divide(threads, max_i64(1, atomic_load(&third_level_threads)));
 }
 
 /* The bytes of x from which on it is far. */
 static int64_t far_bytes(void)
 {
-    int64_t last = 0;
-    const int64_t bytes = cache_number(2, "size", &last);
+    int64_t last = 0, bytes = atomic_load(&second_level);
+    if (bytes == 0) {
+        bytes = cache_number(2, "size", &last);
+        atomic_store(&second_level, bytes > 0 ? bytes : UNKNOWN);
+    }
     return bytes > 0 ? max_i64(LEAST_FAR, FAR_CACHES * bytes) : (int64_t)4 << 20;
 }
 

@@ -928,6 +928,11 @@ const char *direct_brief(const struct direct *d)
     return d->brief;
 }
 
+bool direct_is_factored(const struct direct *d)
+{
+    return d->factored;
+}
+
 double direct_expected(const struct direct *d)
 {
     return d->figures.nanoseconds > 0 ? d->figures.nanoseconds : INFINITY;

@@ -36,6 +36,7 @@ void direct_destroy(struct direct *direct);
  * another library may need in the second. most: nanoseconds; a library whose analysis alone takes that is not tried. */
 spmv_status direct_analyse(spmv_context *ctx, const spmv_csr *a, double most, struct direct **direct);
 spmv_status direct_factor(struct direct *direct, const spmv_csr *a);
+bool direct_is_factored(const struct direct *direct);
 
 /* Nanoseconds that making the factors is expected to take, by the operations that the analysis counts; infinite: not
  * known. */

@@ -12,8 +12,8 @@
  *
  * Everything is in f64 or c128, on the host, by one thread, so all backends have the same bits.
  *
- * Work: 2/3 n^3 operations for the factors (4 times as many if complex), 2 n^2 for a solution. Loops run
- * along rows.
+ * Work: 2/3 n^3 operations for the factors (4 times as many if complex), 2 n^2 for a solution, less where rows of L
+ * begin and rows of U end with zeros. Loops run along rows.
  *
  * Source: G. H. Golub, C. F. Van Loan, "Matrix Computations", 4th ed., 2013, chapter 3; N. J. Higham,
  * "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, chapter 12 (one step of refinement makes
@@ -39,6 +39,8 @@ struct dense {
     const double *val; /* of the problem, since the last factorisation */
     double *lu;        /* n x n numbers by rows: A', then its factors */
     int32_t *row_at;   /* row k of P A' is row row_at[k] of A' */
+    int32_t *first;    /* row i of L has zeros before this column; */
+    int32_t *last;     /* row i of U after this one: of few entries, most do */
     double *row, *col; /* exponents of R and C */
     double *work;      /* 3 n numbers */
 };
@@ -140,6 +142,25 @@ static void swap_rows(const struct dense *d, int64_t i, int64_t k)
     d->row_at[k] = kept;
 }
 
+/* The column of the first number other than 0 in row i of L, and of the last one in row i of U. */
+static int32_t first_of(const struct dense *d, int64_t i)
+{
+    const double *const row = d->lu + i * d->n * d->parts;
+    int64_t at = 0;
+    while (at < i * d->parts && row[at] == 0)
+        at++;
+    return (int32_t)(at / d->parts);
+}
+
+static int32_t last_of(const struct dense *d, int64_t i)
+{
+    const double *const row = d->lu + i * d->n * d->parts;
+    int64_t at = d->n * d->parts - 1;
+    while (at > i * d->parts && row[at] == 0)
+        at--;
+    return (int32_t)(at / d->parts);
+}
+
 /* P A' = L U in place. Returns the column without a pivot; -1 if there is none. */
 static int64_t eliminate(const struct dense *d)
 {
@@ -158,14 +179,17 @@ static int64_t eliminate(const struct dense *d)
         if (pivot != k)
             swap_rows(d, pivot, k);
         const double *const row = d->lu + k * width + k * d->parts;
+        d->last[k] = last_of(d, k);
         for (int64_t i = k + 1; i < n; i++) {
             double *const of = d->lu + i * width + k * d->parts;
             if (modulus(of, d->parts) == 0)
                 continue;
             divide(of, row, d->parts);
-            subtract_row(of + d->parts, row + d->parts, of, n - k - 1, d->parts);
+            subtract_row(of + d->parts, row + d->parts, of, d->last[k] - k, d->parts);
         }
     }
+    for (int64_t i = 0; i < n; i++)
+        d->first[i] = first_of(d, i);
     return -1;
 }
 
@@ -189,11 +213,11 @@ static void solve_scaled(const struct dense *d, double *y, double *work)
     const int parts = d->parts;
     for (int64_t i = 0; i < n; i++) {
         memcpy(work + i * parts, y + d->row_at[i] * parts, (size_t)parts * sizeof *y);
-        for (int64_t j = 0; j < i; j++)
+        for (int64_t j = d->first[i]; j < i; j++)
             subtract(work + i * parts, d->lu + (i * n + j) * parts, work + j * parts, parts);
     }
     for (int64_t i = n - 1; i >= 0; i--) {
-        for (int64_t j = i + 1; j < n; j++)
+        for (int64_t j = i + 1; j <= d->last[i]; j++)
             subtract(work + i * parts, d->lu + (i * n + j) * parts, work + j * parts, parts);
         divide(work + i * parts, d->lu + (i * n + i) * parts, parts);
     }
@@ -211,10 +235,11 @@ static void solve_transposed(const struct dense *d, double *y, double *work)
     memcpy(work, y, (size_t)(n * parts) * sizeof *y);
     for (int64_t i = 0; i < n; i++) {
         divide(work + i * parts, d->lu + (i * n + i) * parts, parts);
-        subtract_row(work + (i + 1) * parts, d->lu + (i * n + i + 1) * parts, work + i * parts, n - i - 1, parts);
+        subtract_row(work + (i + 1) * parts, d->lu + (i * n + i + 1) * parts, work + i * parts, d->last[i] - i, parts);
     }
     for (int64_t i = n - 1; i >= 0; i--)
-        subtract_row(work, d->lu + i * n * parts, work + i * parts, i, parts);
+        subtract_row(work + d->first[i] * parts, d->lu + (i * n + d->first[i]) * parts, work + i * parts,
+                     i - d->first[i], parts);
     for (int64_t i = 0; i < n; i++)
         memcpy(y + d->row_at[i] * parts, work + i * parts, (size_t)parts * sizeof *y);
     for (int64_t i = 0; i < n && parts == 2; i++)
@@ -270,7 +295,7 @@ static double estimate_inverse(const struct dense *d)
 static void dense_close(void *state)
 {
     struct dense *const d = state;
-    host_free_all(d->lu, d->row_at, d->row, d->col, d->work);
+    host_free_all(d->lu, d->row_at, d->first, d->last, d->row, d->col, d->work);
     host_free(d);
 }
 
@@ -281,14 +306,14 @@ static spmv_status dense_open(const struct direct_problem *problem, void **state
     struct dense *d = NULL;
     const int64_t n = problem->n;
     const int parts = problem->complex ? 2 : 1;
-    const int64_t sizes[] = {n * n * parts * 8, n * 4, n * 8, n * 8, 3 * n * parts * 8};
+    const int64_t sizes[] = {n * n * parts * 8, n * 4, n * 4, n * 4, n * 8, n * 8, 3 * n * parts * 8};
     *state = NULL;
     TRY(host_alloc(NULL, sizeof *d, "a dense factor", (void **)&d));
     *d = (struct dense){.problem = *problem, .n = n, .parts = parts};
-    void **const arrays[] = {(void **)&d->lu, (void **)&d->row_at, (void **)&d->row, (void **)&d->col,
-                             (void **)&d->work};
+    void **const arrays[] = {(void **)&d->lu,  (void **)&d->row_at, (void **)&d->first, (void **)&d->last,
+                             (void **)&d->row, (void **)&d->col,    (void **)&d->work};
     figures->bytes = sizeof *d;
-    for (int i = 0; i < 5; i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         TRY(host_alloc(NULL, sizes[i], "a dense factor", arrays[i]));
         figures->bytes += sizes[i];
     }

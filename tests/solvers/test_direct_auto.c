@@ -6,6 +6,7 @@
 
 #include "core/runtime.h"
 #include "formats/matrix_internal.h"
+#include "solvers/solver_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_module.h"
 #include "tests/support/support_slow.h"
@@ -125,6 +126,32 @@ static void leaves_it(void **state)
     close_system(ctx, &s);
 }
 
+/* With digits of x wanted, cg ends soon, but corrections that take longer than factors are made by those. */
+static void corrects_by_factors(void **state)
+{
+    spmv_context *ctx = *state;
+    struct system s = open_system(ctx, "poisson2d:40", 0);
+    spmv_solver *solver = NULL;
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    o.zero_start = 1;
+    o.accuracy = 10;
+    assert_ok(ctx, spmv_solver_create(ctx, &s.a, &o, &solver));
+    assert_string_equal(solve(ctx, solver, &s, 1e-10).solver, "cg");
+    assert_false(solver_direct_corrects(solver, 1)); /* nanoseconds */
+    assert_true(solver_direct_corrects(solver, 1e9));
+    const spmv_solver_result r = solve(ctx, solver, &s, 1e-10);
+    assert_string_equal(r.solver, "direct");
+    assert_string_equal(r.precond, "none");
+    assert_non_null(strstr(r.why_solver, "would take longer"));
+    assert_true(r.forward_error >= 0 && r.forward_error <= 1e-10);
+    /* no factors of the last values */
+    assert_ok(ctx, spmv_solver_update_values(solver, s.val));
+    assert_string_equal(solve(ctx, solver, &s, 1e-10).solver, "cg");
+    spmv_solver_destroy(solver);
+    close_system(ctx, &s);
+}
+
 /* Complex, its own transpose: cocg begins, and direct goes on. */
 static void takes_direct_from_cocg(void **state)
 {
@@ -203,7 +230,8 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest with[] = {with_context(takes_direct), with_context(leaves_it),
-                                      with_context(takes_direct_from_cocg), with_context(beyond_memory)};
+                                      with_context(corrects_by_factors), with_context(takes_direct_from_cocg),
+                                      with_context(beyond_memory)};
     const struct CMUnitTest without[] = {with_context(without_modules), with_context(leaves_it)};
     const char *const built = getenv("SPMV_DIRECT_BUILT");
     const bool gpu = support_backend == SPMV_BACKEND_CUDA; /* whose iterations take less than an analysis */
