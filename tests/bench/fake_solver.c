@@ -109,7 +109,8 @@ static int open_fake(const struct peer_problem *problem, void **state, char *why
     }
 static const struct peer peers[] = {
 #if defined FAKE_eigen
-    PEER("eigen", PEER_SPMV), PEER("eigen-cg", PEER_CG), PEER("eigen-spgemm", PEER_SPGEMM)
+    PEER("eigen", PEER_SPMV), PEER("eigen-spmm", PEER_SPMM), PEER("eigen-cg", PEER_CG),
+    PEER("eigen-spgemm", PEER_SPGEMM)
 #elif defined FAKE_petsc
     PEER("petsc", PEER_SPMV), PEER("petsc-cg", PEER_CG), PEER("petsc-gamg-cg", PEER_CG_PRECOND)
 #else
