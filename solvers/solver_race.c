@@ -276,9 +276,12 @@ static spmv_status resume(struct chain *c, struct runner *r)
 /* On a GPU, steps follow the one after which a solver is stopped: they may have been enough. */
 static bool has_converged(const struct chain *c)
 {
-    for (int v = 0; v < c->columns; v++)
-        if (!(c->result[v].true_residual <= c->result[v].tolerance))
+    for (int v = 0; v < c->columns; v++) {
+        const spmv_cg_result *const r = &c->result[v];
+        const bool measured = r->status == SPMV_OK || r->status == SPMV_CANCELLED;
+        if (!measured || !(r->true_residual <= r->tolerance))
             return false;
+    }
     for (int v = 0; v < c->columns; v++)
         c->result[v].status = SPMV_OK;
     c->s->ctx->error[0] = '\0'; /* that it was stopped is no failure */
