@@ -578,7 +578,7 @@ static const struct rule {
      "systems"},
     {"jacobi", "amg", NULL, STAGE_ROWS, smooth_unsymmetric,
      "errors are smooth, and on a GPU the first iterations, which show whether multigrid pays, take little"},
-    {"jacobi", "amg", "amg", STAGE_GIVEN, for_unsymmetric,
+    {"jacobi", "amg", "isai", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, its iterations often take less than making incomplete factors"},
     /* for cg */
     {"none", NULL, NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
@@ -638,6 +638,8 @@ static const char *rival_of(const struct system_facts *f, const struct rule *rul
     const char *rival = smooth ? rule->smooth : rule->rival;
     if (smooth && !f->nearly && !f->ranks && rival != NULL && strcmp(rival, "amg") == 0)
         rival = "fsai"; /* multigrid is the third one, of many iterations */
+    if (f->ranks && rival != NULL && strcmp(rival, "isai") == 0)
+        rival = "amg"; /* which ranks make together */
     return rival != NULL && strcmp(rival, "cholesky") == 0 && !factor_bounds(f) ? NULL : rival;
 }
 
