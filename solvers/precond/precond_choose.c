@@ -140,11 +140,11 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
 #pragma omp parallel for schedule(static) num_threads(heavy_team(ctx, a->nnz)) reduction(max : heaviest, largest)          \
     reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, weights, alike, products)
     for (int64_t i = 0; i < a->rows; i++) {
-        const double diagonal = source->diagonal[i];
+        const double diagonal = fabs(source->diagonal[i]), sign = source->diagonal[i] < 0 ? -1 : 1;
         struct precond_row row = {0};
         int64_t first = i;
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
-            const double value = precond_value(a, k);
+            const double value = sign * precond_value(a, k);
             if (a->col[k] != i && value != 0) {
                 first = min_i64(first, a->col[k]);
                 precond_row_add(&row, value);
