@@ -40,7 +40,7 @@ static const double PLAIN = 0x1p-40;
 
 /* Of c, almost a null vector: an A c of at most so many roundoffs is that of a null vector, of which x may have any part;
  * and the largest e, relative to c. Where e is larger, c is no such vector, or a rough solve finds the part along it. */
-static const double NULL_VECTOR = 1000, MOST_CHANGE = 0.5;
+static const double NULL_VECTOR = 64, MOST_CHANGE = 0.5;
 
 enum { MOST_CORRECTIONS = 40 };
 
