@@ -62,9 +62,8 @@ int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver)
 
 /* ------------------------------------------------------------- the facts */
 
-/* The smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of a real matrix. Both blocks have the
- * size of a vector, which the context keeps. */
-static spmv_status extreme_diagonal(const spmv_solver *s, spmv_op which, double *extreme)
+/* Both blocks have the size of a vector, which the context keeps. */
+spmv_status solver_extreme_diagonal(const spmv_solver *s, spmv_op which, double *extreme)
 {
     spmv_status st = SPMV_OK;
     const spmv_type type = s->a.val != NULL ? s->a.type : SPMV_F64;
@@ -93,7 +92,7 @@ spmv_status solver_look_at_signs(spmv_solver *s)
     if (s->a.val == NULL || solver_rows(s) == 0 || type_is_complex(s->a.type) || type_is_complex(s->options.type) ||
         s->options.inner != 0 || s->options.own_precond != NULL)
         return SPMV_OK;
-    TRY(extreme_diagonal(s, SPMV_MAX, &largest));
+    TRY(solver_extreme_diagonal(s, SPMV_MAX, &largest));
     s->negates = largest < 0;
 done:
     return st;
@@ -185,7 +184,7 @@ static spmv_status count_matrix(struct system_facts *f)
         TRY(count_symmetry(f, &info));
     f->smallest = 1;
     if (f->symmetric && !type_is_complex(info.type) && !s->no_entries)
-        TRY(extreme_diagonal(s, SPMV_MIN, &f->smallest));
+        TRY(solver_extreme_diagonal(s, SPMV_MIN, &f->smallest));
     if (f->symmetric && f->smallest < 0)
         TRY(solver_look_at_signs(s));
     f->basis = (double)(basis_of(s) * s->a.rows * (int64_t)spmv_type_size(info.type));

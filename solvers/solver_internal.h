@@ -104,6 +104,9 @@ static inline int64_t solver_rows(const spmv_solver *s)
 /* The smallest number of all ranks; without ranks number itself. */
 spmv_status solver_smallest_of_ranks(const spmv_solver *s, double *number);
 
+/* The smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of a real matrix, of ranks together. */
+spmv_status solver_extreme_diagonal(const spmv_solver *s, spmv_op which, double *extreme);
+
 /* Chooses the solver, for the option "auto": sets s->solver, s->negates and s->why. The plan
  * exists. */
 spmv_status solver_choose(spmv_solver *s);

@@ -493,11 +493,14 @@ typedef struct spmv_solver_result {
  * Rounding Errors in Algebraic Processes, 1963.
  *
  * Forward error. With the option estimate_error, a solve that succeeded is followed by one for the error itself: A d =
- * b - A x, by the same solver and preconditioner, until a tenth of b - A x is left, or three tenths after at most 20
- * iterations for x, with at most twice as many iterations as x needed. forward_error is ||d|| / ||x|| (Euclidean norms);
- * negative if that solve did not end so, memory for it is short, or a norm is out of range. It is an estimate, mostly within a factor of 2
- * (docs/solvers.md), not a bound: an error that hardly changes b - A x may stay hidden. x stays, and iterations and
- * callbacks do not count it. Of several right-hand sides, one such solve for a sum of all b - A x gives one number for all,
+ * b - A x, by the same solver and preconditioner, until a tenth of b - A x is left, or a thousandth after at most 20
+ * iterations for x without symmetry, with at most twice as many iterations as x needed. forward_error is ||d|| / ||x||
+ * (Euclidean norms); negative if that solve did not end so, memory for it is short, or a norm is out of range. It is an
+ * estimate, mostly within a factor of 2 (docs/solvers.md), not a bound: an error that hardly changes b - A x may stay
+ * hidden. One such error is looked for: where the vector that is 1 in rows without a positive diagonal entry is almost a
+ * null vector of A, as in an enclosed flow whose pressure is fixed at one point, d gets the part along it by another such
+ * solve (real A; not by cg or direct, not on several ranks, not with known null vectors or corrected rows). x stays, and
+ * iterations and callbacks do not count it. Of several right-hand sides, one such solve for a sum of all b - A x gives one number for all,
  * about the largest.
  *
  * With the option accuracy = D, x is corrected to x + d until forward_error is at most 10^-D: iterative refinement

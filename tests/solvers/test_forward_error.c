@@ -1,5 +1,6 @@
-/* The forward error of x: residuals in twice the precision, the estimate beside the true error, digits that are asked for,
- * those that cannot be had, several right-hand sides, and what an estimate leaves alone.
+/* The forward error of x: residuals in twice the precision, the estimate beside the true error, also where a rough solve
+ * for the error does not find it, digits that are asked for, those that cannot be had, several right-hand sides, and what an
+ * estimate leaves alone.
  *
  * Matrices and solutions are small integers, so b = A x is exact and x is the exact solution.
  *
@@ -27,6 +28,16 @@ struct band {
     spmv_csr view;
 };
 
+/* b = A x */
+static void multiply_band(struct band *m)
+{
+    for (int i = 0; i < m->n; i++) {
+        m->b[i] = 0;
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            m->b[i] += m->val[k] * m->x[m->col[k]];
+    }
+}
+
 /* sign tridiag(-1, 2, -1) (condition number 0.4 n^2), its square (0.16 n^4), or with -1 - skew and -1 + skew beside the
  * diagonal. */
 static void fill(struct band *m, int n, int sign, bool square, double skew)
@@ -50,11 +61,7 @@ static void fill(struct band *m, int n, int sign, bool square, double skew)
     m->row_ptr[n] = at;
     for (int64_t k = 0; k < at; k++)
         m->narrow[k] = (float)(m->wide[2 * k] = m->val[k]);
-    for (int i = 0; i < n; i++) {
-        m->b[i] = 0;
-        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
-            m->b[i] += m->val[k] * m->x[m->col[k]];
-    }
+    multiply_band(m);
     m->view = (spmv_csr){.rows = n,
                          .cols = n,
                          .nnz = at,
@@ -341,6 +348,179 @@ static void estimate_without_memory(void **state)
     free(m);
 }
 
+/* ------------------------------------------------------------- errors that b - A x hardly shows */
+
+/* An enclosed flow on SIDE x SIDE cells with staggered velocities (MAC): Poisson matrices for both, and differences of the
+ * pressure, all integers but for one entry, which is 1 - weak. weak = 0: a constant pressure is a null vector; else it
+ * almost is one. x: integers. */
+enum { SIDE = 8, FLOWS = SIDE * (SIDE - 1), CAVITY = 2 * FLOWS + SIDE * SIDE };
+
+struct cavity {
+    double dense[CAVITY * CAVITY], val[9 * CAVITY], x[CAVITY], b[CAVITY];
+    int64_t row_ptr[CAVITY + 1];
+    int32_t col[9 * CAVITY];
+    spmv_csr view;
+};
+
+/* Velocity i of line j: along the lines (way 0), or across (way 1). */
+static int flow(int way, int i, int j)
+{
+    return way * FLOWS + i * SIDE + j;
+}
+
+static int pressure(int way, int i, int j)
+{
+    return 2 * FLOWS + (way == 0 ? i * SIDE + j : j * SIDE + i);
+}
+
+static void fill_cavity(struct cavity *m, double weak)
+{
+    int64_t at = 0;
+    memset(m->dense, 0, sizeof m->dense);
+    for (int way = 0; way < 2; way++)
+        for (int i = 0; i < SIDE - 1; i++)
+            for (int j = 0; j < SIDE; j++) {
+                const int row = flow(way, i, j), beside[] = {pressure(way, i, j), pressure(way, i + 1, j)};
+                double *const a = m->dense + (int64_t)row * CAVITY;
+                a[row] = 4;
+                if (i > 0)
+                    a[flow(way, i - 1, j)] = -1;
+                if (i < SIDE - 2)
+                    a[flow(way, i + 1, j)] = -1;
+                if (j > 0)
+                    a[flow(way, i, j - 1)] = -1;
+                if (j < SIDE - 1)
+                    a[flow(way, i, j + 1)] = -1;
+                a[beside[0]] = row == 0 ? 1 - weak : 1;
+                a[beside[1]] = -1;
+                for (int k = 0; k < 2; k++)
+                    m->dense[(int64_t)beside[k] * CAVITY + row] = a[beside[k]];
+            }
+    for (int i = 0; i < CAVITY; i++) {
+        m->x[i] = (double)((i * 7919) % 17 - (i < 2 * FLOWS ? 8 : 2));
+        m->row_ptr[i] = at;
+        for (int j = 0; j < CAVITY; j++)
+            if (m->dense[i * CAVITY + j] != 0) {
+                m->col[at] = j;
+                m->val[at++] = m->dense[i * CAVITY + j];
+            }
+    }
+    m->row_ptr[CAVITY] = at;
+    for (int i = 0; i < CAVITY; i++) {
+        m->b[i] = 0;
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            m->b[i] += m->val[k] * m->x[m->col[k]];
+    }
+    m->view = (spmv_csr){.rows = CAVITY,
+                         .cols = CAVITY,
+                         .nnz = at,
+                         .row_ptr = m->row_ptr,
+                         .row_ptr_bits = 64,
+                         .col = m->col,
+                         .val = m->val,
+                         .type = SPMV_F64,
+                         .memory = SPMV_MEMORY_HOST};
+}
+
+/* Solves for copies of b; returns the true relative error of the last x. */
+static double solve_cavity(spmv_context *ctx, const struct cavity *m, const char *solver, int vectors, bool estimate,
+                           double *x, spmv_solver_result *r)
+{
+    enum { MOST_VECTORS = 2 };
+    double b[MOST_VECTORS * CAVITY], square = 0, norm = 0;
+    spmv_solver_options o = support_solver_options();
+    spmv_solver *s = NULL;
+    o.solver = solver;
+    o.precond = "none";
+    o.vectors = vectors;
+    o.zero_start = 1;
+    o.estimate_error = estimate;
+    for (int i = 0; i < CAVITY * vectors; i++)
+        b[i] = m->b[i / vectors];
+    assert_ok(ctx, spmv_solver_create(ctx, &m->view, &o, &s));
+    void *const b_there = support_upload(ctx, b, (int64_t)sizeof(double) * CAVITY * vectors);
+    void *const there = support_upload(ctx, b, (int64_t)sizeof(double) * CAVITY * vectors);
+    assert_ok(ctx, spmv_solver_solve(s, b_there, there, r, sizeof *r));
+    assert_ok(ctx, spmv_download(ctx, there, b, (int64_t)sizeof(double) * CAVITY * vectors));
+    for (int i = 0; i < CAVITY; i++) {
+        x[i] = b[i * vectors + vectors - 1];
+        square += (x[i] - m->x[i]) * (x[i] - m->x[i]);
+        norm += m->x[i] * m->x[i];
+    }
+    support_free_in(ctx, b_there, there);
+    spmv_solver_destroy(s);
+    return sqrt(square / norm);
+}
+
+/* The error is along a constant pressure, which neither x nor a rough solve for its error has found. */
+static void hidden_constant_is_told(void **state)
+{
+    spmv_context *ctx = *state;
+    static const struct {
+        const char *solver;
+        int vectors;
+    } cases[] = {{"minres", 1}, {"gmres", 1}, {"minres", 2}};
+    struct cavity *const m = support_zeros(1, sizeof *m);
+    double x[CAVITY], plain[CAVITY];
+    spmv_solver_result r[2];
+    fill_cavity(m, 0x1p-10);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        if (SLOW && c > 0)
+            continue;
+        solve_cavity(ctx, m, cases[c].solver, cases[c].vectors, false, plain, r);
+        const double error = solve_cavity(ctx, m, cases[c].solver, cases[c].vectors, true, x, r);
+        assert_true(error > 0.1 && r->backward_error < 1e-6);
+        if (!(r->forward_error >= 0.25 * error && r->forward_error <= 4 * error))
+            fail_msg("case %d: the error is %g, the estimate %g", (int)c, error, r->forward_error);
+        assert_memory_equal(x, plain, sizeof x);
+    }
+    /* a null vector: x may have any part along it */
+    fill_cavity(m, 0);
+    solve_cavity(ctx, m, "minres", 1, true, x, r);
+    assert_true(r->forward_error >= 0 && r->forward_error < 1e-5);
+    free(m);
+}
+
+/* A has a small singular value, which the few iterations for x leave out, as b hardly has a part there; the other values
+ * are few. */
+static void error_after_few_iterations_is_told(void **state)
+{
+    enum { N = 100 };
+    static const struct {
+        const char *solver;
+        double coupling, small;
+    } cases[] = {{"gmres", 1, 0x1p-10}, {"cg", 0, 0x1p-6}};
+    spmv_context *ctx = *state;
+    struct band *const m = support_zeros(1, sizeof *m);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        spmv_solver_options o = support_solver_options();
+        spmv_solver_result r;
+        spmv_status st = SPMV_OK;
+        double x[MOST];
+        fill(m, N, 1, false, 0);
+        for (int i = 0; i < N; i++)
+            for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+                m->val[k] = m->col[k] == i ? i % 7 + 1 : i == 1 && m->col[k] == 0 ? cases[c].coupling : 0;
+        /* the last two rows: 1 1 / 1 1 + small; before them is a 0 */
+        const int64_t last = m->row_ptr[N];
+        for (int64_t k = last - 4; k < last; k++)
+            m->val[k] = k == last - 1 ? 1 + cases[c].small : 1;
+        m->x[N - 2] = -5;
+        m->x[N - 1] = 11;
+        multiply_band(m);
+        o.solver = cases[c].solver;
+        o.precond = "none";
+        o.rtol = 1e-2;
+        o.estimate_error = 1;
+        const double error = solve(ctx, m, &o, SPMV_F64, x, &st, &r);
+        assert_ok(ctx, st);
+        assert_true(error > 0.1 && r.iterations <= 20);
+        if (!(r.forward_error >= 0.25 * error && r.forward_error <= 4 * error))
+            fail_msg("case %d: the error is %g, the estimate %g", (int)c, error, r.forward_error);
+    }
+    free(m);
+}
+
 /* ------------------------------------------------------------- digits */
 
 static void digits_are_met(void **state)
@@ -493,4 +673,5 @@ static void errors(void **state)
 
 SUPPORT_MAIN(with_context(residual_has_twice_the_digits), with_context(residual_of_other_types),
              with_context(estimate_is_near), with_context(estimate_is_silent), with_context(estimate_without_memory),
+             with_context(hidden_constant_is_told), with_context(error_after_few_iterations_is_told),
              with_context(digits_are_met), with_context(digits_are_missed), with_context(several), with_context(errors))
