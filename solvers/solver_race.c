@@ -437,7 +437,9 @@ static int64_t most_work(const spmv_solver *s, const struct runner *first, const
     const int64_t work = precond_factor_work(&sizes) * (context_on_device(s->ctx) ? PACE_ON_DEVICE : 1);
     if (strcmp(rival->name, "cholesky") == 0)
         return as_much;
-    if (precond_sampled(s->precond, first->name) != NULL) { /* gmres without progress: any */
+    const bool is_amg = is_named(rival->name, "amg") && first->solver == &krylov_cg && !context_on_device(s->ctx) &&
+                        s->ranks == NULL;                             /* ranks do not count it */
+    if (is_amg || precond_sampled(s->precond, first->name) != NULL) { /* gmres without progress: any */
         const double steps = SAMPLED_TIMES * fmax(most, fmax(first->spent, precond_cost_of_all(&rival->cost)));
         return isfinite(first->left) || first->solver->symmetric
                    ? precond_work_of(solver_purpose(first->solver), rival->name, sizes.rows, sizes.nnz, steps)

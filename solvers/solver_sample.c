@@ -278,7 +278,8 @@ static spmv_status try_one(const struct sample *sample, const struct krylov_solv
         return SPMV_OK;
     TRY(solve(sample, &sample->inner, solver, name, most, &inner, &work_inner));
     if (counted)
-        *cost = precond_cost_sampled(purpose, name, rows, nnz, work_of(&sample->inner, work_inner), INFINITY);
+        cost->setup =
+            precond_cost_sampled(purpose, name, rows, nnz, work_of(&sample->inner, work_inner), INFINITY).setup;
     if (inner > most || (counted && LEAST_SHARE * cost->setup > best))
         return SPMV_OK;
     TRY(solve(sample, &sample->outer, solver, name, most, &outer, &work_outer));
@@ -286,8 +287,9 @@ static spmv_status try_one(const struct sample *sample, const struct krylov_solv
         return SPMV_OK;
     cost->steps = steps_of(sample, solver, name, inner, outer);
     if (counted)
-        *cost = precond_cost_sampled(purpose, name, rows, nnz, work_of_whole(sample, name, work_inner, work_outer),
-                                     cost->steps);
+        cost->setup = precond_cost_sampled(purpose, name, rows, nnz,
+                                           work_of_whole(sample, name, work_inner, work_outer), cost->steps)
+                          .setup;
 done:
     return st;
 }

@@ -556,7 +556,9 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
     TRY(choose(ctx, source, &choice));
     do {
         TRY(find(ctx, choice.name, &kind));
+        context_pace(ctx, source->whole == NULL ? precond_choice_work(&choice, source->a) : 0); /* ranks count none */
         st = make_kind(ctx, kind, source, choice.why, made);
+        context_pace(ctx, 0);
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK && !choice.replaced)
         precond_take_choice(*made, &choice);

@@ -766,11 +766,15 @@ static const struct {
 };
 
 /* A factor with fill-in may take twice as much as its rival is predicted to need in all, by a sample: that may need
- * more. */
+ * more; multigrid under conjugate gradients twice as much as the iterations that it saves. */
 int64_t precond_choice_work(const struct precond_choice *choice, const spmv_csr *a)
 {
     enum { TIMES = 2 };
     const struct precond_estimate *const first = &choice->sampled[0], *const next = &choice->sampled[1];
+    if (choice->purpose == PRECOND_FOR_CG)
+        return strcmp(choice->name, "amg") == 0 && choice->expected > 0
+                   ? precond_work_of(PRECOND_FOR_CG, "amg", a->rows, a->nnz, TIMES * choice->expected)
+                   : 0;
     if (choice->rival == NULL || (first->name != NULL && next->name == NULL))
         return 0;
     if (first->name != NULL)

@@ -15,15 +15,15 @@ static const struct row {
     const char *name;
     double setup, unit, row, entry, work, steps;
 } on_cpu[] = {
-    {PRECOND_FOR_CG, "amg", 140, 0, 38, 3, 0, 16},               /* a V-cycle */
-    {PRECOND_FOR_CG, "amg of nodes", 110, 0, 60, 3, 0, 50},      /* with several unknowns to a node */
+    {PRECOND_FOR_CG, "amg", 0, 2.8, 38, 3, 50, 16},              /* a V-cycle */
+    {PRECOND_FOR_CG, "amg of nodes", 0, 2.8, 60, 3, 40, 50},     /* with several unknowns to a node */
     {PRECOND_FOR_CG, "ic0", 50, 0, 8, 1.4, 0, 100},              /* two triangular solves */
     {PRECOND_FOR_CG, "fsai", 0, 2.5, 12, 0.8, 40, 100},          /* two products */
     {PRECOND_FOR_CG, "cholesky", 26, 0, 150, 3, 0, 2},           /* and its multiplications */
     {PRECOND_FOR_CG, NULL, 0, 0, 2.2, 0.55, 0, 200},             /* none, jacobi */
     {PRECOND_FOR_UNSYMMETRIC, "ilut", 200, 4.5, 25, 11, 50, 20}, /* few vectors, much fill-in */
     {PRECOND_FOR_UNSYMMETRIC, "ilu0", 0, 50, 32, 3, 3, 45},      /* most vectors until a restart */
-    {PRECOND_FOR_UNSYMMETRIC, "amg", 0, 5, 60, 10, 100, 12},     /* few vectors */
+    {PRECOND_FOR_UNSYMMETRIC, "amg", 0, 3, 60, 10, 100, 12},     /* few vectors */
     {PRECOND_FOR_UNSYMMETRIC, NULL, 0, 0, 32, 2, 0, 200},        /* none, jacobi */
     {PRECOND_FOR_MINRES, "ic0", 45, 0, 12, 1.6, 0, 100},         /* two triangular solves */
     {PRECOND_FOR_MINRES, "fsai", 0, 2.5, 18, 0.8, 40, 100},      /* two products */
