@@ -12,7 +12,7 @@
  * fails, the first one goes on. Conjugate gradients for one right-hand side on a host then go on as if
  * they had not been stopped: only the work of the other one is lost.
  *
- * On a GPU, where set-ups take milliseconds, three take part (race_on_device).
+ * On a GPU, where set-ups take milliseconds, three or four take part (race_on_device).
  *
  * Work is counted, never timed (precond_costs.h). So a solve has the same bits in every run, for any number of
  * threads.
