@@ -1254,8 +1254,12 @@ static void take_factor_as_rival(const struct chain *c, const struct runner *fir
 /* minres takes more iterations than on the sample: up to three times as many on Helmholtz equations. */
 static const double HIDDEN = 2;
 
-/* What is best with a sample begins: jacobi, ic0 or fsai. Without a sample it is ic0, on a GPU fsai: minres mostly takes
- * hundreds of steps, of which these save half or more, and loses in each turn what it has learned. */
+/* Factors leave this part of the steps of minres, or less. On a GPU, steps with jacobi are one kernel, of up to
+ * MINRES_ROWS rows (precond_costs.c), and those with fsai five times as long. */
+static const double LEFT_BY_FACTORS = 0.5;
+
+/* What is best with a sample begins: jacobi, ic0 or fsai. Without a sample it is ic0, on a GPU fsai or jacobi: minres mostly
+ * takes hundreds of steps, and loses in each turn what it has learned. */
 static spmv_status race_of_indefinite(struct chain *c, struct runner *first, struct runner *rival)
 {
     enum { FACTOR = 3 }; /* the place of ilut among the candidates */
@@ -1282,7 +1286,11 @@ static spmv_status race_of_indefinite(struct chain *c, struct runner *first, str
         if (st != SPMV_ERROR_LIMIT)
             return st;
     }
-    bool goes_on = sampled && (best == NULL || precond_cost_of_all(&list[0].cost) <= precond_cost_of_all(&best->cost));
+    bool goes_on = sampled ? best == NULL || precond_cost_of_all(&list[0].cost) <= precond_cost_of_all(&best->cost)
+                           : context_on_device(s->ctx) && first->cost.step <= LEFT_BY_FACTORS * rival->cost.step;
+    if (goes_on && !sampled)
+        snprintf(words, sizeof words, "steps of minres with %s are one kernel, and %s saves less than it adds to them",
+                 first->name, rival->name);
     if (!goes_on) {
         if (best != NULL)
             replace_rival(c, first, rival, best->name);
