@@ -368,7 +368,7 @@ static spmv_status share_name(spmv_group *group)
     return st == SPMV_OK ? context_fail(group->ctx, SPMV_ERROR_NOT_FINITE, "%s", kept) : st;
 }
 
-spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
+spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, bool zero_start, spmv_cg_fn on_iteration, void *user,
                               struct group_callback *callback)
 {
     spmv_status st = SPMV_OK;
@@ -386,7 +386,9 @@ spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on
         asks = asks || callback->stops[r] != 0;
     callback->tell = asks ? ask_all : NULL;
     if (m->own.rows > 0)
-        TRY(group_copy(m, x, m->x, m->own.rows));
+        TRY(zero_start ? spmv_map_index(m->ctx, type_part(m->type), &(const double){0}, NULL, m->x,
+                                        m->own.rows * type_parts(m->type))
+                       : group_copy(m, x, m->x, m->own.rows));
     m->ctx->cancel = NULL; /* ask_all asks it: a rank must not stop alone */
 done:
     return st;
@@ -473,7 +475,7 @@ static spmv_status solve(spmv_group_matrix *m, const void *b, void *x, const spm
     if (ready == SPMV_OK)
         ready = check(m, b, x, &o);
     TRY(group_agree_on(m->group, ready, "other options", numbers_of(&o)));
-    TRY(group_solve_begin(m, x, o.on_iteration, o.user, &callback));
+    TRY(group_solve_begin(m, x, o.zero_start != 0, o.on_iteration, o.user, &callback));
     o.on_iteration = callback.tell;
     o.user = &callback;
     st = group_solve_end(m, x, &callback, spmv_cg(m->plan, b, m->x, &o, result, size));

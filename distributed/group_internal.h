@@ -181,8 +181,8 @@ static inline spmv_status group_copy(const spmv_group_matrix *m, const void *fro
 /* Whether ranks have this rung of conjugate gradients; "auto" is one. */
 spmv_status group_check_rung(const spmv_group_matrix *m, const char *call, const char *name);
 
-/* Together: what comes before a solve with m->x, and after it, which ended with st. */
-spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, spmv_cg_fn on_iteration, void *user,
+/* Together: what comes before a solve with m->x, and after it, which ended with st. zero_start: x is not read. */
+spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, bool zero_start, spmv_cg_fn on_iteration, void *user,
                               struct group_callback *callback);
 spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_callback *callback, spmv_status st);
 

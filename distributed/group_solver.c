@@ -23,7 +23,8 @@ struct spmv_group_solver {
     spmv_group_matrix *negative;      /* -A; NULL: not made yet */
     struct spmv_group_solver *scaled; /* of R A C, whose solver another one owns; NULL: not made yet */
     int vectors;                      /* right-hand sides of a solve */
-    spmv_cg_fn on_iteration;          /* of the caller */
+    bool zero_start;
+    spmv_cg_fn on_iteration; /* of the caller */
     void *user;
     struct group_callback callback; /* of the present solve */
     int64_t version;                /* of the values of m, of which everything is made */
@@ -218,7 +219,8 @@ static struct solver_ranks functions_of(struct spmv_group_solver *g)
 static uint64_t numbers_of(const spmv_solver_options *o)
 {
     const double numbers[] = {o->rtol,    o->atol,    (double)o->max_iterations, o->zero_start, o->symmetry_check,
-                              o->restart, o->vectors, o->null_vectors,           o->null_block};
+                              o->restart, o->vectors, o->null_vectors,           o->null_block, o->estimate_error,
+                              o->accuracy};
     const char *const texts[] = {o->solver, o->precond, o->rung};
     uint64_t mixed = group_mix(0, numbers, sizeof numbers);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -251,8 +253,12 @@ static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *optio
     if (ready == SPMV_OK)
         ready = host_alloc(m->ctx, sizeof *g, what, (void **)&g);
     if (g != NULL)
-        *g = (struct spmv_group_solver){
-            .m = m, .vectors = o.vectors, .on_iteration = o.on_iteration, .user = o.user, .version = m->version};
+        *g = (struct spmv_group_solver){.m = m,
+                                        .vectors = o.vectors,
+                                        .zero_start = o.zero_start != 0,
+                                        .on_iteration = o.on_iteration,
+                                        .user = o.user,
+                                        .version = m->version};
     TRY(group_agree_on(m->group, ready, "other options of a solver", numbers_of(&o)));
     g->ranks = functions_of(g);
     o.on_iteration = tell;
@@ -325,7 +331,7 @@ static spmv_status solve(spmv_group_solver *g, const void *b, void *x, spmv_solv
     struct group_callback callback = {.stops = NULL};
     TRY(spmv_group_agree(m->group, check_vectors(m, b, x)));
     TRY(renew(g));
-    TRY(group_solve_begin(m, x, g->on_iteration, g->user, &callback));
+    TRY(group_solve_begin(m, x, g->zero_start, g->on_iteration, g->user, &callback));
     g->callback = callback;
     /* a rank without rows has vectors all the same */
     st = spmv_solver_solve(g->solver, b != NULL ? b : m->x_at, m->x, result, size);

@@ -10,7 +10,7 @@ static const char *const what = "an exchange of ranks";
 
 /* The events of a rank's stream, one for each turn: memory is packed, and copies are made. */
 enum { TURNS = 2, PACKED = 0, COPIED = TURNS, EVENTS = 2 * TURNS };
-enum { LEAST_BYTES = 1 << 20 };
+enum { LEAST_BYTES = 1 << 20, TRIED = 8 /* bytes that are copied to find out whether GPUs are near */ };
 
 struct handles {
     int device;
@@ -115,6 +115,7 @@ static spmv_status grow(spmv_group *group, int turn, int64_t bytes)
     board_give(n->lent[turn]);
     n->lent[turn] = NULL;
     TRY(board_take(group, room, what, &n->lent[turn]));
+    TRY(spmv_upload(group->ctx, &(const int64_t){0}, n->lent[turn]->memory, TRIED)); /* a rank may pack nothing */
     TRY(board_tell(group, n->lent[turn], &n->name[turn]));
 done:
     return st;
@@ -253,7 +254,7 @@ static spmv_status try_copies(spmv_group *group, bool *moved)
     bool *refused = NULL, own = false;
     TRY(host_alloc(group->ctx, ranks * (int64_t)sizeof own, what, (void **)&refused));
     for (int r = 0; r < ranks && copied == SPMV_OK; r++) {
-        const struct near_parcel some = {r, n->lent[1]->memory, 8};
+        const struct near_parcel some = {r, n->lent[1]->memory, TRIED};
         if (r != group->transport.rank)
             copied = copy(group, &some, 0);
     }

@@ -294,8 +294,11 @@ static void drop_resorts(spmv_solver *s)
     spmv_preconditioner_destroy(s->simple);
     spmv_preconditioner_destroy(s->none);
     spmv_preconditioner_destroy(s->rival);
-    spmv_preconditioner_destroy(s->third);
-    s->simple = s->none = s->rival = s->third = NULL;
+    for (int i = 0; i < SOLVER_OTHERS; i++) {
+        spmv_preconditioner_destroy(s->others[i]);
+        s->others[i] = NULL;
+    }
+    s->simple = s->none = s->rival = NULL;
     for (int i = 0; i < SOLVER_RESORTS; i++) {
         spmv_preconditioner_destroy(s->ilut[i]);
         s->ilut[i] = NULL;

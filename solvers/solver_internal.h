@@ -18,7 +18,12 @@
 #include "solvers/solver_ranks.h"
 #include "solvers/solver_recycle.h"
 
-enum { SOLVER_RUNG = 32, SOLVER_SENTENCE = 160, SOLVER_RESORTS = 2 };
+enum {
+    SOLVER_RUNG = 32,
+    SOLVER_SENTENCE = 160,
+    SOLVER_RESORTS = 2,
+    SOLVER_OTHERS = 2 /* beside the first two of a race */
+};
 
 struct spmv_solver {
     spmv_context *ctx;
@@ -60,7 +65,7 @@ struct spmv_solver {
     spmv_preconditioner *precond; /* NULL: could not be made */
     /* of a race (solver_race.c): the other preconditioners; whether it has ended; the solver that had been
      * chosen, the one that won and the name of its preconditioner, which are then solver and precond */
-    spmv_preconditioner *rival, *third;
+    spmv_preconditioner *rival, *others[SOLVER_OTHERS];
     bool settled;
     const struct krylov_solver *began, *won;
     char verdict[PRECOND_NAME], why_verdict[PRECOND_SENTENCE];

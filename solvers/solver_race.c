@@ -166,6 +166,13 @@ static bool takes_factor(const spmv_solver *s, const spmv_preconditioner *precon
     return s->solver == &krylov_cg && simple && exists(s, &krylov_minres, factor_of_indefinite(s));
 }
 
+/* Whether jacobi was made of rows matched to columns, since diagonal entries are 0 or tiny. Then factors without fill-in
+ * rarely do: of gemat11, gemat12, lns_3937 and hangGlider_2 those of isai fail, which ilut solves. */
+static bool is_matched(const spmv_preconditioner *precond)
+{
+    return is_named(precond_name(precond), "jacobi") && precond_inverse_diagonal(precond) == NULL;
+}
+
 /* What runs against this solver with this preconditioner; NULL: nothing. */
 static const char *rival_of(const spmv_solver *s, const struct krylov_solver *solver,
                             const spmv_preconditioner *precond)
@@ -175,6 +182,8 @@ static const char *rival_of(const spmv_solver *s, const struct krylov_solver *so
         rival = takes_factor(s, precond) ? factor_of_indefinite(s) : "ilut";
     else if (solver != &krylov_cg && solver != &krylov_gmres)
         rival = NULL;
+    else if (is_named(rival, "isai") && is_matched(precond))
+        rival = "ilut";
     return rival != NULL && exists(s, solver, rival) ? rival : NULL;
 }
 
@@ -354,20 +363,23 @@ static bool has_no_rival(const spmv_solver *s, const struct krylov_solver *solve
 /* The verdict: the solver keeps the winner, and the reason. The others are destroyed. */
 static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
-    spmv_preconditioner *const best = *winner->precond, *const all[] = {s->precond, s->rival, s->third};
+    spmv_preconditioner *const best = *winner->precond,
+                               **const all[] = {&s->precond, &s->rival, &s->others[0], &s->others[1]};
+    static_assert(sizeof all / sizeof *all == 2 + SOLVER_OTHERS, "all are destroyed");
     solver_drop_adjoint(s);
     s->began = s->settled ? s->began : s->solver; /* a verdict may follow another one */
     s->won = winner->solver;
-    s->precond = best;
-    s->rival = s->third = NULL;
     s->settled = true;
     snprintf(s->verdict, sizeof s->verdict, "%s", precond_name(best));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (*all[i] != best)
+            spmv_preconditioner_destroy(*all[i]); /* at the end of the solve, if that began with it */
+        *all[i] = NULL;
+    }
+    s->precond = best;
     write_verdict(s, winner, loser);
     solver_take_verdict(s);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i] != best)
-            spmv_preconditioner_destroy(all[i]); /* at the end of the solve, if that began with it */
 }
 
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
@@ -872,11 +884,11 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
 /* ------------------------------------------------------------- on a GPU */
 
 /* Conjugate gradients and gmres on a GPU begin anew in each turn, and go on from the x that the last one has reached. The
- * first one, its rival and a third one take part. Each runs until it is predicted to have more to do than another one is
+ * first one, its rival and others take part. Each runs until it is predicted to have more to do than another one is
  * expected to take: one that has run, what is left of it; another one, its set-up and the steps of the table of costs.
  * So none is made before its set-up has been spent, but what the first iterations predict may stop the first one sooner;
  * and each that is expected to take less than the best so far is tried, however long that would be. */
-enum { CONTENDERS = 3, TURNS_ON_DEVICE = 12 };
+enum { CONTENDERS = 2 + SOLVER_OTHERS, TURNS_ON_DEVICE = 12 };
 
 /* Steps that multigrid takes where errors are not smooth: 100 to 1500. */
 enum { ROUGH_STEPS = 200 };
@@ -884,8 +896,29 @@ enum { ROUGH_STEPS = 200 };
 struct contest {
     struct chain *c;
     struct runner *runner[CONTENDERS], *now; /* first: what begins */
+    struct runner other[SOLVER_OTHERS];
     int count;
 };
+
+/* Those that take part beside the first one and its rival. Under gmres isai solves more systems than multigrid, and ilut
+ * more than isai. Under conjugate gradients multigrid is one of them where errors are not smooth. */
+static void add_others(struct contest *all)
+{
+    static const char *const for_gmres[SOLVER_OTHERS] = {"isai", "ilut"};
+    spmv_solver *const s = all->c->s;
+    const struct runner *const first = all->runner[0], *const rival = all->runner[1];
+    const bool general = first->solver == &krylov_gmres;
+    for (int i = 0; i < (general ? SOLVER_OTHERS : 1); i++) {
+        const char *const name = general ? for_gmres[i] : precond_spare(s->precond);
+        if (name == NULL || is_named(name, rival->name) || !exists(s, first->solver, name) ||
+            (is_named(name, "isai") && is_matched(s->precond)))
+            continue;
+        all->other[i] = runner_of(all->c, first->solver, name, &s->others[i]);
+        if (is_named(name, "amg"))
+            all->other[i].cost.steps = ROUGH_STEPS;
+        all->runner[all->count++] = &all->other[i];
+    }
+}
 
 /* From now on. */
 static double expected_of(const struct runner *r)
@@ -1041,17 +1074,10 @@ static void drop_other(spmv_preconditioner **precond, const char *name)
 static spmv_status race_on_device(struct chain *c, struct runner *first, struct runner *rival)
 {
     spmv_solver *const s = c->s;
-    const char *const spare = precond_spare(s->precond);
-    struct runner third;
     struct contest all = {.c = c, .runner = {first, rival}, .now = first, .count = 2};
     char sentence[512];
     spmv_status st;
-    if (spare != NULL && !is_named(spare, rival->name) && exists(s, first->solver, spare)) {
-        third = runner_of(c, first->solver, spare, &s->third);
-        if (first->solver == &krylov_cg && is_named(spare, "amg"))
-            third.cost.steps = ROUGH_STEPS; /* errors are not smooth */
-        all.runner[all.count++] = &third;
-    }
+    add_others(&all);
     for (int i = 0; i < all.count; i++) {
         struct runner *const r = all.runner[i];
         drop_other(r->precond, r->name);

@@ -573,7 +573,7 @@ bool fits(const struct krylov_loop *g, int shared_most, int most_blocks, shape *
     /* a quarter more than the mean of the blocks, in less than half the room */
     const int64_t mean = a->nnz / blocks, cells = mean + mean / 4 + line;
     const bool near = cells < room / near_rows<float>::cell_bytes && 2 * matrix_bytes(cells) <= room;
-    *how = {(int)all, (int)each, lanes_for(n, a->nnz), near ? (int)cells : 0, 0, 0};
+    *how = {(int)all, (int)each, lanes_for(*a, g->s.plan->longest_row, each), near ? (int)cells : 0, 0, 0};
     room -= matrix_bytes(how->cells);
     if (room < 0)
         return false;

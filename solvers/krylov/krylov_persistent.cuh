@@ -22,6 +22,7 @@ using namespace krylov_basis;
 /* ROWS_LEAST: fewer rows a block would need more blocks, which slow the barriers down. MOST_BLOCKS:
  * with rows; the clerk is one more, all multiprocessors of an H100. */
 enum { BLOCK = 512, WARPS = BLOCK / warp_lanes, BATCH = 16, ROWS_LEAST = 256, MOST_BLOCKS = 131 };
+enum { AT_ONCE = 8 }; /* entries of a lane whose loads are in flight together */
 
 /* Static shared memory, and what the system keeps of each block's. */
 enum { STATIC_BYTES = 6144 };
@@ -111,7 +112,6 @@ template <typename T, typename Stored, typename E, typename Take>
 __device__ void multiply_with(const int32_t *begin, const int32_t *col, const Stored *val, int lanes, int count,
                               const E *from, const Take &take)
 {
-    enum { AT_ONCE = 8 }; /* entries whose loads are in flight together */
     const int lane = (int)threadIdx.x % lanes, together = BLOCK / lanes;
     for (int base = 0; base < count; base += together) {
         const int r = base + (int)threadIdx.x / lanes;
@@ -213,13 +213,23 @@ template <int N> __device__ void store_parts(const double (&sums)[N], const meet
     }
 }
 
-/* Lanes a row: about as many as the mean row has entries, so that a row is one or two loads of each. */
-int lanes_for(int64_t rows, int64_t nnz)
+/* Lanes a row, of `each` rows a block. A lane has AT_ONCE entries in flight, so the time is about that of the turns in
+ * which the block takes its rows, for entries of the mean row each, and of the turns of the longest row: with one lane a
+ * row of 574 entries among rows of 7 takes 72. */
+int lanes_for(const spmv_csr &a, int64_t longest, int64_t each)
 {
-    int lanes = 1;
-    while (lanes < warp_lanes && 8 * lanes * rows < nnz)
-        lanes *= 2;
-    return lanes;
+    int best = 1;
+    int64_t least = INT64_MAX;
+    for (int lanes = 1; lanes <= warp_lanes; lanes *= 2) {
+        const int64_t together = AT_ONCE * (int64_t)lanes,
+                      turns = ceil_divide(each * lanes, (int64_t)BLOCK) * ceil_divide(a.nnz, a.rows * together) +
+                              ceil_divide(longest, together);
+        if (turns < least) {
+            least = turns;
+            best = lanes;
+        }
+    }
+    return best;
 }
 
 } // namespace

@@ -363,8 +363,14 @@ namespace
 template <typename T, typename Stored> dealt_rows<T, Stored> deal_rows(const spmv_plan *plan, int each, int cells)
 {
     const spmv_csr *const a = &plan->a;
-    return {(const int32_t *)a->row_ptr, a->col, (const Stored *)a->val, nullptr, (int)a->rows, each,
-            lanes_for(a->rows, a->nnz),  cells};
+    return {(const int32_t *)a->row_ptr,
+            a->col,
+            (const Stored *)a->val,
+            nullptr,
+            (int)a->rows,
+            each,
+            lanes_for(*a, plan->longest_row, each),
+            cells};
 }
 
 template <auto Kernel, typename Steps>

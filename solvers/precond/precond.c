@@ -187,25 +187,57 @@ done:
 
 /* The same as take_diagonal on the device. The bits of a positive finite number, as an integer, are
  * from 1 to those of infinity less one, and no other number has such bits. */
-static spmv_status take_diagonal_on_device(spmv_context *ctx, struct precond_source *source)
+static spmv_status check_on_device(spmv_context *ctx, const double *diagonal, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
-    const spmv_csr *a = source->a;
+    const int64_t rows = source->a->rows;
     void *scratch = NULL;
     union {
         int64_t bits;
         double number;
     } bad = {0};
-    source->bad = a->rows;
+    source->bad = rows;
+    TRY(context_scratch(ctx, ctx->backend->index_check_scratch(ctx, rows), &scratch));
+    TRY(ctx->backend->index_check(ctx, diagonal, 64, 1, INT64_C(0x7ff0000000000000), rows, &source->bad, &bad.bits,
+                                  scratch));
+    source->bad_value = bad.number;
+done:
+    return st;
+}
+
+static spmv_status take_diagonal_on_device(spmv_context *ctx, struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = source->a;
+    source->bad = 0;
     if (a->rows == 0)
         return SPMV_OK;
     TRY(context_lend(ctx, a->rows * 8, (void **)&source->device_diagonal));
     TRY(precond_diagonal_cuda(ctx, a, source->device_diagonal));
-    TRY(context_scratch(ctx, ctx->backend->index_check_scratch(ctx, a->rows), &scratch));
-    TRY(ctx->backend->index_check(ctx, source->device_diagonal, 64, 1, INT64_C(0x7ff0000000000000), a->rows,
-                                  &source->bad, &bad.bits, scratch));
-    source->bad_value = bad.number;
+    TRY(check_on_device(ctx, source->device_diagonal, source));
 done:
+    return st;
+}
+
+/* Then only 0 and what is not finite is bad. */
+static spmv_status allow_negative(spmv_context *ctx, struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t rows = source->a->rows;
+    double *magnitudes = NULL;
+    if (source->diagonal != NULL) {
+        int64_t bad = source->bad;
+        while (bad < rows && source->diagonal[bad] != 0 && isfinite(source->diagonal[bad]))
+            bad++;
+        source->bad = bad;
+        source->bad_value = bad < rows ? source->diagonal[bad] : 0;
+        return SPMV_OK;
+    }
+    TRY(context_lend(ctx, rows * 8, (void **)&magnitudes));
+    TRY(spmv_map(ctx, SPMV_MAP_ABS, SPMV_F64, source->device_diagonal, magnitudes, rows));
+    TRY(check_on_device(ctx, magnitudes, source));
+done:
+    context_take_back(ctx, magnitudes);
     return st;
 }
 
@@ -553,6 +585,8 @@ spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, con
     spmv_status st = SPMV_OK;
     struct precond_source source = {.a = a, .options = options, .host = *a, .bad = INT64_MAX};
     TRY(source_open(ctx, &source, PRECOND_DIAGONAL));
+    if (source.bad < a->rows)
+        TRY(allow_negative(ctx, &source));
     TRY(precond_choose(ctx, PRECOND_FOR_UNSYMMETRIC, &source, choice));
 done:
     source_close(ctx, &source);

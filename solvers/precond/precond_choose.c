@@ -140,11 +140,11 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
 #pragma omp parallel for schedule(static) num_threads(heavy_team(ctx, a->nnz)) reduction(max : heaviest, largest)          \
     reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, weights, alike, products)
     for (int64_t i = 0; i < a->rows; i++) {
-        const double diagonal = source->diagonal[i];
+        const double diagonal = fabs(source->diagonal[i]), sign = source->diagonal[i] < 0 ? -1 : 1;
         struct precond_row row = {0};
         int64_t first = i;
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
-            const double value = precond_value(a, k);
+            const double value = sign * precond_value(a, k);
             if (a->col[k] != i && value != 0) {
                 first = min_i64(first, a->col[k]);
                 precond_row_add(&row, value);
@@ -578,7 +578,7 @@ static const struct rule {
      "systems"},
     {"jacobi", "amg", NULL, STAGE_ROWS, smooth_unsymmetric,
      "errors are smooth, and on a GPU the first iterations, which show whether multigrid pays, take little"},
-    {"jacobi", "amg", "amg", STAGE_GIVEN, for_unsymmetric,
+    {"jacobi", "amg", "isai", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, its iterations often take less than making incomplete factors"},
     /* for cg */
     {"none", NULL, NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
@@ -638,6 +638,8 @@ static const char *rival_of(const struct system_facts *f, const struct rule *rul
     const char *rival = smooth ? rule->smooth : rule->rival;
     if (smooth && !f->nearly && !f->ranks && rival != NULL && strcmp(rival, "amg") == 0)
         rival = "fsai"; /* multigrid is the third one, of many iterations */
+    if (f->ranks && rival != NULL && strcmp(rival, "isai") == 0)
+        rival = "amg"; /* which ranks make together */
     return rival != NULL && strcmp(rival, "cholesky") == 0 && !factor_bounds(f) ? NULL : rival;
 }
 

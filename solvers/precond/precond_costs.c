@@ -94,6 +94,8 @@ static struct precond_cost general_on_gpu(const char *name, double rows, double 
         return (struct precond_cost){6000 + 3700 * read, 125 + 400 * millions, 12};
     if (strcmp(name, "fsai") == 0) /* two products with its factors, and kernels of their own for the vectors */
         return (struct precond_cost){2000 + 6000 * read, step + 30 + 20 * read, 200};
+    if (strcmp(name, "isai") == 0) /* made on the host; products with its factors */
+        return (struct precond_cost){800 + 230000 * millions + 90000 * read, 65 + 60 * millions + 10 * read, 150};
     if (strcmp(name, "ilut") == 0) /* made on the host; rows wait for each other in the triangular solves */
         return (struct precond_cost){500 + 400000 * (millions + read), step + 250 + 190000 * millions, 15};
     if (strcmp(name, "schur") == 0) /* the fields are taken apart on the host */

@@ -90,9 +90,10 @@ __global__ void __launch_bounds__(THREADS)
          warp += warps) {
         const int64_t row = warp * WARP_ROWS + (int)threadIdx.x % warp_lanes / ROW_LANES;
         const int64_t end = row < rows ? (int64_t)row_ptr[row + 1] : 0;
+        const double own_entry = row < rows ? diagonal[row] : 1, magnitude = fabs(own_entry);
         double sum = 0, above = 0;
         for (int64_t k = row < rows ? (int64_t)row_ptr[row] + lane : 0; k < end; k += ROW_LANES) {
-            const double value = val != nullptr ? (double)val[k] : 1;
+            const double entry = val != nullptr ? (double)val[k] : 1, value = own_entry < 0 ? -entry : entry;
             if (col[k] != first + row && value != 0) {
                 sum += fabs(value);
                 above += value > 0 ? value : 0;
@@ -104,10 +105,10 @@ __global__ void __launch_bounds__(THREADS)
         above = sum_of_row(above);
         if (lane != 0 || row >= rows)
             continue;
-        mine.mixed += above > PRECOND_POSITIVE * diagonal[row];
-        mine.balanced += fabs(diagonal[row] - sum + 2 * above) <= PRECOND_BALANCE * diagonal[row];
-        mine.weights += precond_weight(sum / diagonal[row]);
-        const unsigned long long ratio = bits_of(sum / diagonal[row]), own = bits_of(diagonal[row]);
+        mine.mixed += above > PRECOND_POSITIVE * magnitude;
+        mine.balanced += fabs(magnitude - sum + 2 * above) <= PRECOND_BALANCE * magnitude;
+        mine.weights += precond_weight(sum / magnitude);
+        const unsigned long long ratio = bits_of(sum / magnitude), own = bits_of(magnitude);
         mine.heaviest = ratio > mine.heaviest ? ratio : mine.heaviest;
         mine.flipped_smallest = ~own > mine.flipped_smallest ? ~own : mine.flipped_smallest;
         mine.largest = own > mine.largest ? own : mine.largest;

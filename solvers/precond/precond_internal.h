@@ -140,9 +140,9 @@ spmv_status precond_take_coordinates(spmv_context *ctx, const char *name, const 
 spmv_status envelope_find(spmv_context *ctx, struct precond_source *source);
 void envelope_release(struct envelope *e);
 
-/* What "auto" reads of a matrix with a positive diagonal. Parts of a diagonal entry: the sum of the
- * positive entries beside it, above which they weigh something; the sum of its row, below which
- * that is nearly 0. */
+/* What "auto" reads of a matrix whose diagonal has no zeros; a row with a negative diagonal entry is read with the other
+ * sign. Parts of a diagonal entry: the sum of the positive entries beside it, above which they weigh something; the sum
+ * of its row, below which that is nearly 0. */
 #define PRECOND_POSITIVE 0.1
 #define PRECOND_BALANCE 1e-4
 struct precond_look {

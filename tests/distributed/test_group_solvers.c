@@ -933,6 +933,10 @@ static void differ(spmv_solver_options *o, int rank)
 {
     o->restart = rank == 1 ? 20 : 30;
 }
+static void differ_in_digits(spmv_solver_options *o, int rank)
+{
+    o->accuracy = rank == 1 ? 10 : 0;
+}
 static void take_minres(spmv_solver_options *o, int rank)
 {
     (void)rank;
@@ -995,6 +999,7 @@ static void refusals_reach_all_ranks(void **state)
         {take_inner, 0, SPMV_ERROR_UNSUPPORTED, "take type f32"},
         {take_none, 0, SPMV_ERROR_ARGUMENT, "vectors"},
         {differ, 2, SPMV_ERROR_ARGUMENT, "other options of a solver"},
+        {differ_in_digits, 0, SPMV_ERROR_ARGUMENT, "other options of a solver"},
         {take_minres, 2, SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
         {take_unknown, 2, SPMV_ERROR_METHOD, "qmr"},
         {take_persistent, 0, SPMV_ERROR_UNSUPPORTED, "no rung persistent for several ranks"},

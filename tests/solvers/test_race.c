@@ -532,14 +532,26 @@ static spmv_matrix *beam(spmv_context *ctx, int64_t n, spmv_csr *a)
     return matrix;
 }
 
+/* Scales rows and columns, so that errors are not smooth, and jacobi does little. */
+static void scale(const spmv_csr *a)
+{
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            real_set(a->type, (void *)a->val, k,
+                     real_at(a->type, a->val, k) * pow(10, 2 * cos((double)i) + 2 * cos(3.0 * a->col[k])));
+}
+
 /* jacobi begins; amg, which is tried next, is slow too; fsai, which is tried last, takes few steps, wins, and is
- * remembered. Of a matrix that is not symmetric, amg cannot be made, and ilut is next. */
+ * remembered. Of matrices that are not symmetric, isai is tried next, and ilut where that does not do either. */
 static void three_on_a_gpu(void **state)
 {
     static const struct {
         const char *spec, *solver, *precond;
+        bool scaled;
         int64_t least, most; /* iterations: of the first solve; of the next one */
-    } cases[] = {{NULL, "cg", "fsai", 300, 300}, {"banded:1500,3", "gmres", "ilut", 40, 5}};
+    } cases[] = {{NULL, "cg", "fsai", false, 300, 300},
+                 {"banded:1500,3", "gmres", "ilut", false, 40, 5},
+                 {"convdiff2d:40,0.1", "gmres", "isai", true, 60, 200}};
     spmv_context *ctx = *state;
     if (support_backend != SPMV_BACKEND_CUDA)
         skip();
@@ -549,6 +561,8 @@ static void three_on_a_gpu(void **state)
         if (cases[c].spec != NULL) {
             assert_ok(ctx, spmv_matrix_generate(ctx, cases[c].spec, SPMV_F64, &matrix));
             spmv_matrix_view(matrix, &a);
+            if (cases[c].scaled)
+                scale(&a);
         } else {
             matrix = beam(ctx, 400, &a);
         }
@@ -1051,6 +1065,27 @@ static void convection(void **state)
     }
 }
 
+/* What is read of A is read of -A too, and of A with some rows of the other sign. */
+static void sign_of_the_diagonal(void **state)
+{
+    spmv_context *ctx = *state;
+    const bool gpu = support_backend == SPMV_BACKEND_CUDA;
+    for (int every = 1; every <= 3; every += 2) {
+        spmv_csr a;
+        spmv_matrix *matrix = NULL;
+        assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:50,1", SPMV_F64, &matrix));
+        spmv_matrix_view(matrix, &a);
+        for (int64_t i = 0; i < a.rows; i += every)
+            for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+                real_set(a.type, (void *)a.val, k, -real_at(a.type, a.val, k));
+        struct solve s = open_solve(ctx, &a, NULL);
+        assert_string_equal(precond_name(s.solver->precond), gpu ? "jacobi" : "ilu0");
+        assert_non_null(strstr(s.solver->precond->why, gpu ? "errors are smooth" : "rows that mostly have the sum 0"));
+        close_solve(ctx, &s);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
 /* ---------------------------------------------------------------------- the share of memory */
 
 /* Factors that "auto" makes take half of what a limit of the memory leaves; by name they take what they need. */
@@ -1097,4 +1132,5 @@ SUPPORT_MAIN_WITHOUT_MODULES(with_context(predictions), with_context(by_sample),
                              with_context(callbacks), with_context(three_on_a_gpu), with_context(first_is_slow),
                              with_context(unsymmetric_by_sample), with_context(saddle_by_sample), with_context(bits),
                              with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
-                             with_context(indefinite), with_context(convection), with_context(share_of_memory))
+                             with_context(indefinite), with_context(convection), with_context(sign_of_the_diagonal),
+                             with_context(share_of_memory))
