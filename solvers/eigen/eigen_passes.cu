@@ -1,23 +1,21 @@
 /* Passes over blocks of vectors for eigenvalue problems on CUDA (eigen_passes.h).
  *
- * Products of small matrices are instructions of a warp, in f64 (multiply). Rows come to shared memory some stages ahead of
- * their use: by the copy engine if there is one and all columns lie at multiples of 16 bytes, else by the threads.
+ * Products of small matrices are instructions of a warp, in f64 (multiply). Rows are copied to shared memory ahead of their
+ * use, 16 bytes at a time if all rows lie at multiples of 16.
  *
  * gram:     a block has a stripe of the rows and a panel of the sums of X'Y and X'Z. Another kernel adds the stripes, in
  *           a fixed order. Columns of Y that are columns of X too are read once. Blocks of a stripe run side by side.
- * combine:  C is in shared memory. A warp has 16 rows at a time, which it reads as a whole before it writes, so the result
- *           may replace them.
- * combine_large: the same for a C that does not fit. A block has some rows. C passes through shared memory, DEEP rows and
- *           WIDE columns at a time.
+ * combine:  C is in shared memory, or passes through it some rows at a time if it does not fit. A warp has 16 rows, which
+ *           it reads as a whole before it writes, so the result may replace them.
  * others:   a warp has a row, a lane every 32nd column.
  * Sums:     in f64 with fma, whose products are not rounded.
- * Bits:     stripes follow from the number of rows alone, and shapes of panels from the numbers of columns. The device does
- *           not count.
+ * Bits:     stripes follow from the number of rows alone, and products of a stripe or of a row are added in their order,
+ *           whatever the panels. The device does not count.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device/block.cuh"
-#include "device/copy_engine.cuh"
 #include "device/launch.cuh"
+#include "device/loads.cuh"
 
 extern "C" {
 #include "solvers/eigen/eigen_passes.h"
@@ -28,211 +26,155 @@ namespace
 
 /* ------------------------------------------------------------- products of a warp */
 
-/* c (16 x 8) += a (16 x 8) b (8 x 8). With g = lane / 4 and t = lane % 4, a lane has a[2 h + r] = a(g + 8 r, t + 4 h),
- * b[h] = b(t + 4 h, g) and c[2 r + j] = c(g + 8 r, 2 t + j).
+/* Numbers k and k + 4 of a row or column. */
+struct alignas(16) pair {
+    double at[2];
+};
+
+/* sum (16 x 8 N) += A (16 x 8) B (8 x 8 N), with fma in the order of the columns of A. a(r, k) is the pair in row r of A, and
+ * b(k, j, c) that in column 8 j + c of B, for k and c below 4 and 8. Lane 4 g + t has number (g + 8 h, 8 j + 2 t + i) in
+ * sum[j][2 h + i].
  * Source: PTX ISA, "mma.sync.aligned.m16n8k8". */
-__device__ inline void multiply(const double (&a)[4], const double (&b)[2], double (&c)[4])
+template <int N, typename A, typename B> __device__ void multiply(const A &a, const B &b, double (&sum)[N][4])
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-                 "{%0, %1, %2, %3};"
-                 : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-        for (int r = 0; r < 2; r++)
-            asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                         : "+d"(c[2 * r]), "+d"(c[2 * r + 1])
-                         : "d"(a[2 * h + r]), "d"(b[h]));
-#else
     const int g = (int)threadIdx.x % warp_lanes / 4, t = (int)threadIdx.x % 4;
-    for (int k = 0; k < 8; k++) {
-        double of_a[2];
-        for (int r = 0; r < 2; r++)
-            of_a[r] = __shfl_sync(0xffffffffu, a[k / 4 * 2 + r], g * 4 + k % 4);
-        for (int j = 0; j < 2; j++) {
-            const double of_b = __shfl_sync(0xffffffffu, b[k / 4], (2 * t + j) * 4 + k % 4);
-            for (int r = 0; r < 2; r++)
-                c[2 * r + j] = fma(of_a[r], of_b, c[2 * r + j]);
-        }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const pair l[2] = {a(g, t), a(g + 8, t)};
+    pair r[N];
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        r[j] = b(t, j, g);
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        double(&c)[4] = sum[j];
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                     "{%0, %1, %2, %3};"
+                     : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                     : "d"(l[0].at[0]), "d"(l[1].at[0]), "d"(l[0].at[1]), "d"(l[1].at[1]), "d"(r[j].at[0]),
+                       "d"(r[j].at[1]));
+#else
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                         : "+d"(c[k % 2 * 2]), "+d"(c[k % 2 * 2 + 1])
+                         : "d"(l[k % 2].at[k / 2]), "d"(r[j].at[k / 2]));
+#endif
     }
+#else
+    for (int j = 0; j < N; j++)
+        for (int c = 0; c < 4; c++)
+            for (int k = 0; k < 8; k++)
+                sum[j][c] = fma(a(g + c / 2 * 8, k % 4).at[k / 4], b(k % 4, j, 2 * t + c % 2).at[k / 4], sum[j][c]);
 #endif
 }
 
-/* Whether the copy engine can copy these columns of every row. */
-inline bool engine_fits(const void *block, int64_t stride, int columns, int bytes)
+/* Parts of 8 columns that a warp has at a time: few, many. 7: W and AW, and X and P, of lobpcg for some 20 pairs. */
+enum { FEW = 4, MANY = 7 };
+
+/* Whether the rows of a block of so many columns are whole words of 16 bytes. */
+inline bool in_words(const void *block, int64_t stride, int columns, int bytes)
 {
-    return ((uintptr_t)block | (uintptr_t)(stride * bytes) | (uintptr_t)(columns * bytes)) % 16 == 0;
+    return ((uintptr_t)block | (uintptr_t)((stride | columns) * bytes)) % 16 == 0;
 }
 
 /* ------------------------------------------------------------- X'Y */
 
-/* A panel has 16 TALL DOWN columns of X and 8 ACROSS of those of Y and Z side by side. Of DOWN x DEEP warps, one has 16 TALL
- * columns of X and every DEEP-th 8 rows. ROWS rows are a stage. */
-template <int DOWN, int DEEP, int TALL, int ACROSS, int ROWS, int STAGES> struct gram_shape {
-    static constexpr int down = DOWN, deep = DEEP, tall = TALL, across = ACROSS, rows = ROWS, stages = STAGES;
-    static constexpr int p = 16 * TALL * DOWN, q = 8 * ACROSS, warps = DOWN * DEEP, threads = warp_lanes * warps;
-    static_assert(ROWS % (8 * DEEP) == 0 && ROWS <= warp_lanes, "a lane starts the copies of a row");
-    /* Four rows of an operand lie in different banks: an odd multiple of 4 f64 or of 8 f32. */
-    template <typename T>
-    static constexpr int pitch = sizeof(T) == 8         ? p + q + 4
-                                 : (p + q) / 8 % 2 != 0 ? p + q
-                                                        : p + q + 8;
-    /* The stages; later the sums of the warps with the same rows. */
-    static constexpr int sums = DEEP > 1 ? TALL *ACROSS * 4 * DOWN *warp_lanes *(int)sizeof(double) : 0;
-    template <typename T> static constexpr int in_stages = STAGES *ROWS *pitch<T> *(int)sizeof(T);
-    template <typename T> static constexpr int shared_bytes = in_stages<T> > sums ? in_stages<T> : sums;
-};
+/* A panel has 96 columns of X, 16 for each warp, and 8 ACROSS of those of Y and Z side by side. */
+enum { GRAM_WARPS = 6, GRAM_P = 16 * GRAM_WARPS, GRAM_ROWS = 16, GRAM_STAGES = 5 };
 
-/* Shapes, two blocks to a multiprocessor. By the columns of Y and Z: up to 16, up to 32, more; and for an X of up to 32
- * columns. wide: 56 columns are W and AW of lobpcg for some 20 pairs, where a basis of up to 96 vectors is one panel. */
-using gram_narrow = gram_shape<3, 2, 2, 2, 16, 6>;
-using gram_medium = gram_shape<3, 2, 2, 4, 16, 5>;
-using gram_wide = gram_shape<3, 2, 2, 7, 16, 5>;
-using gram_small = gram_shape<1, 4, 2, 4, 32, 4>;
+/* Numbers of a row in a stage. Four rows of an operand lie in different banks: an odd multiple of 32 bytes. */
+template <typename T, int ACROSS>
+constexpr int gram_pitch = ((GRAM_P + 8 * ACROSS) * (int)sizeof(T) / 32 | 1) * 32 / (int)sizeof(T);
 
-template <typename T, typename S> __global__ void __launch_bounds__(S::threads, 2) gram(const eigen_pass e, bool engine)
+template <typename T, int BYTES, int ACROSS>
+__global__ void __launch_bounds__(GRAM_WARPS *warp_lanes, 2) gram(const eigen_pass e)
 {
-    constexpr int PITCH = S::template pitch<T>, STAGE = S::rows * PITCH;
+    constexpr int Q = 8 * ACROSS, PITCH = gram_pitch<T, ACROSS>, STAGE = GRAM_ROWS * PITCH;
     SPMV_DYNAMIC_SHARED(memory);
-    __shared__ arrival arrivals[S::stages];
-    static_assert(S::template shared_bytes<T> + sizeof arrivals <= 99 * 1024,
-                  "what every architecture from 8.0 on has");
     T *const stages = (T *)memory;
-    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes, g = lane / 4, t = lane % 4;
-    const int down = warp % S::down, deep = warp / S::down;
-    const int all = e.z != nullptr ? 2 * e.q : e.q, panels_across = (all + S::q - 1) / S::q;
-    const int panels_down = (e.p + S::p - 1) / S::p,
-              panel = (int)(blockIdx.x % (unsigned)(panels_across * panels_down));
-    const int a = panel / panels_across * S::p, b = panel % panels_across * S::q; /* its first columns */
-    const int64_t stripe = blockIdx.x / (unsigned)(panels_across * panels_down), begin = stripe * e.stripe_rows;
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
+    const int all = e.z != nullptr ? 2 * e.q : e.q, panels_across = (all + Q - 1) / Q;
+    const int panels = panels_across * ((e.p + GRAM_P - 1) / GRAM_P), panel = (int)(blockIdx.x % (unsigned)panels);
+    const int a = panel / panels_across * GRAM_P, b = panel % panels_across * Q; /* its first columns */
+    const int64_t stripe = blockIdx.x / (unsigned)panels, begin = stripe * e.stripe_rows;
     const int64_t end = begin + e.stripe_rows < e.n ? begin + e.stripe_rows : e.n;
     const T *const x = (const T *)e.x, *const y = (const T *)e.y, *const z = (const T *)e.z;
-    const int width = e.p - a < S::p ? e.p - a : S::p, others = all - b < S::q ? all - b : S::q;
-    const int of_y = b >= e.q ? 0 : e.q - b < others ? e.q - b : others; /* of the others, columns of Y */
+    const int width = e.p - a < GRAM_P ? e.p - a : (int)GRAM_P, others = all - b < Q ? all - b : Q;
+    /* the first `shared` of the others are columns of X, too */
     const int64_t apart = y - x;
-    const bool inside = panels_down == 1 && e.x_stride == e.y_stride && apart >= 0 && apart + e.q <= e.p;
-    const int skipped = inside ? of_y : 0; /* which are columns of X, too */
-    int place[S::across];                  /* of a lane's columns of Y and Z in a stage */
+    const bool inside = e.p <= GRAM_P && e.x_stride == e.y_stride && apart >= 0 && apart + e.q <= e.p;
+    const int shared = !inside || b >= e.q ? 0 : e.q - b < others ? e.q - b : others, place = (int)apart + b;
+    /* what a lane copies of a row of Y and Z */
+    constexpr int V = BYTES / (int)sizeof(T), STEP = warp_lanes * V, STEPS = (Q + STEP - 1) / STEP;
+    const T *other[STEPS];
+    int64_t other_stride[STEPS];
 #pragma unroll
-    for (int j = 0; j < S::across; j++) {
-        const int c = 8 * j + g;
-        place[j] = t * PITCH + (c < skipped ? (int)apart + b + c : S::p + c);
+    for (int k = 0; k < STEPS; k++) {
+        const int column = b + shared + k * STEP + lane * V;
+        other[k] = column < e.q ? y + column : z + (column - e.q);
+        other_stride[k] = column < e.q ? e.y_stride : e.z_stride;
     }
-    if (warp == 0 && engine) {
-        engine_prepare(arrivals, S::stages);
-        engine_prepared();
-    }
-    __syncthreads();
-    /* Copies the rows from `first` on to a stage. */
+    /* Begins to copy the rows from `first` on, zeros after the last. */
     const auto fill = [&](int64_t first, int stage) {
-        T *const to = stages + stage * STAGE;
-        const int rows = end - first < S::rows ? (int)(end - first) : (int)S::rows;
-        if (!engine) {
-#pragma unroll 1
-            for (int r = warp; r < rows; r += S::warps) {
-                const int64_t row = first + r;
-#pragma unroll 1
-                for (int c = lane; c < width; c += warp_lanes)
-                    to[r * PITCH + c] = x[row * e.x_stride + a + c];
-#pragma unroll 1
-                for (int c = skipped + lane; c < others; c += warp_lanes)
-                    to[r * PITCH + S::p + c] =
-                        c < of_y ? y[row * e.y_stride + b + c] : z[row * e.z_stride + b + c - e.q];
-            }
-        } else if (warp == 0) {
-            constexpr int SIZE = (int)sizeof(T);
-            const int64_t row = first + lane;
-            if (lane == 0)
-                engine_expect(arrivals + stage, (unsigned)(rows * (width + others - skipped) * SIZE));
-            __syncwarp();
-            if (lane < rows) {
-                T *const at = to + lane * PITCH;
-                engine_load(at, x + row * e.x_stride + a, (unsigned)(width * SIZE), arrivals + stage);
-                if (of_y > skipped)
-                    engine_load(at + S::p, y + row * e.y_stride + b, (unsigned)(of_y * SIZE), arrivals + stage);
-                if (others > of_y)
-                    engine_load(at + S::p + of_y, z + row * e.z_stride + b + of_y - e.q,
-                                (unsigned)((others - of_y) * SIZE), arrivals + stage);
-            }
+#pragma unroll
+        for (int i = 0; i < GRAM_ROWS; i += GRAM_WARPS) {
+            const int64_t row = first + i + warp;
+            T *const to = stages + stage * STAGE + (i + warp) * PITCH + lane * V;
+            if (i + warp >= GRAM_ROWS)
+                break;
+#pragma unroll
+            for (int k = 0; k < GRAM_P; k += STEP)
+                if (k + lane * V < width)
+                    begin_copy_if<BYTES>(row < end, to + k, x + row * e.x_stride + a + k + lane * V);
+#pragma unroll
+            for (int k = 0; k < STEPS; k++)
+                if (shared + k * STEP + lane * V < others)
+                    begin_copy_if<BYTES>(row < end, to + GRAM_P + shared + k * STEP, other[k] + row * other_stride[k]);
         }
     };
-#pragma unroll 1
-    for (int s = 0; s < S::stages - 1; s++)
-        if (begin + s * S::rows < end)
-            fill(begin + s * S::rows, s);
-    double sum[S::tall][S::across][4] = {};
-    int stage = 0, before = S::stages - 1;
-    unsigned phase = 0;
-    for (int64_t first = begin; first < end; first += S::rows) {
-        if (engine)
-            engine_await(arrivals + stage, phase);
-        for (int64_t k = (end - first) * PITCH + (int)threadIdx.x; k < STAGE; k += S::threads) /* after the last row */
-            stages[stage * STAGE + k] = T();
-        __syncthreads(); /* the rows are there, and all threads have read those before them */
-        if (first + (S::stages - 1) * S::rows < end)
-            fill(first + (S::stages - 1) * S::rows, before);
-        const T *const at = stages + stage * STAGE + 8 * deep * PITCH, *const of_x =
-                                                                           at + t * PITCH + 16 * S::tall * down + g;
 #pragma unroll
-        for (int k = 0; k < S::rows; k += 8 * S::deep) {
-            double l[S::tall][4], r[S::across][2];
-#pragma unroll
-            for (int i = 0; i < S::tall; i++)
-#pragma unroll
-                for (int h = 0; h < 4; h++)
-                    l[i][h] = (double)of_x[(k + h / 2 * 4) * PITCH + 16 * i + h % 2 * 8];
-#pragma unroll
-            for (int j = 0; j < S::across; j++)
-#pragma unroll
-                for (int h = 0; h < 2; h++)
-                    r[j][h] = (double)at[(k + h * 4) * PITCH + place[j]];
-#pragma unroll
-            for (int j = 0; j < S::across; j++)
-#pragma unroll
-                for (int i = 0; i < S::tall; i++)
-                    multiply(l[i], r[j], sum[i][j]);
-        }
-        before = stage;
-        stage = stage + 1 == S::stages ? 0 : stage + 1;
-        phase += stage == 0;
+    for (int s = 0; s < GRAM_STAGES - 1; s++) {
+        if (begin + s * GRAM_ROWS < end)
+            fill(begin + s * GRAM_ROWS, s);
+        end_copies();
     }
-    /* the warps with the other rows hand over their sums, one after the other */
-    double *const cells = (double *)memory + (int)threadIdx.x % (warp_lanes * S::down);
+    double sum[ACROSS][4] = {};
+    int stage = 0, before = GRAM_STAGES - 1;
+    for (int64_t first = begin; first < end; first += GRAM_ROWS) {
+        await_copies_but<GRAM_STAGES - 2>();
+        __syncthreads(); /* the rows are there, and all threads have read those before them */
+        if (first + (GRAM_STAGES - 1) * GRAM_ROWS < end)
+            fill(first + (GRAM_STAGES - 1) * GRAM_ROWS, before);
+        end_copies();
+        const T *at = stages + stage * STAGE;
+        if (16 * warp < width)
 #pragma unroll
-    for (int w = 1; w < S::deep; w++)
-#pragma unroll
-        for (int turn = 0; turn < 2; turn++) {
-            __syncthreads();
-#pragma unroll
-            for (int i = 0; i < S::tall; i++)
-#pragma unroll
-                for (int j = 0; j < S::across; j++)
-#pragma unroll
-                    for (int k = 0; k < 4; k++) {
-                        double *const cell = cells + ((i * S::across + j) * 4 + k) * warp_lanes * S::down;
-                        if (turn == 0 && deep == w)
-                            *cell = sum[i][j][k];
-                        if (turn == 1 && deep == 0)
-                            sum[i][j][k] += *cell;
-                    }
-        }
-    if (deep > 0)
-        return;
+            for (int k = 0; k < GRAM_ROWS; k += 8, at += 8 * PITCH)
+                multiply<ACROSS>(
+                    [&](int r, int t) {
+                        const T *const of_x = at + t * PITCH + 16 * warp + r;
+                        return pair{{(double)of_x[0], (double)of_x[4 * PITCH]}};
+                    },
+                    [&](int t, int j, int c) {
+                        const int column = 8 * j + c;
+                        const T *const of_y = at + t * PITCH + column + (column < shared ? place : (int)GRAM_P);
+                        return pair{{(double)of_y[0], (double)of_y[4 * PITCH]}};
+                    },
+                    sum);
+        before = stage;
+        stage = stage + 1 == GRAM_STAGES ? 0 : stage + 1;
+    }
     double *const to = e.parts + stripe * e.p * all, *const to_z = to + (int64_t)e.p * e.q - e.q;
 #pragma unroll
-    for (int i = 0; i < S::tall; i++)
+    for (int j = 0; j < ACROSS; j++)
 #pragma unroll
-        for (int j = 0; j < S::across; j++)
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const int64_t row = a + 16 * (S::tall * down + i) + g + k / 2 * 8;
-                const int column = b + 8 * j + 2 * t + k % 2;
-                if (row < e.p && column < all)
-                    (column < e.q ? to : to_z)[row * e.q + column] = sum[i][j][k];
-            }
+        for (int k = 0; k < 4; k++) {
+            const int64_t row = a + 16 * warp + lane / 4 + k / 2 * 8;
+            const int column = b + 8 * j + lane % 4 * 2 + k % 2;
+            if (row < e.p && column < all)
+                (column < e.q ? to : to_z)[row * e.q + column] = sum[j][k];
+        }
 }
 
 /* The sums of all stripes, in place of those of the first. A lane has a number, and a warp every block_warps-th stripe. */
@@ -261,33 +203,38 @@ spmv_status add(spmv_context *ctx, const eigen_pass *e, int64_t count)
                   eigen_stripes(e), count);
 }
 
-template <typename T, typename S> spmv_status run_gram_of(spmv_context *ctx, const eigen_pass *e)
+template <typename T, int BYTES, int ACROSS> spmv_status run_gram_of(spmv_context *ctx, const eigen_pass *e)
 {
-    constexpr int bytes = sizeof(T);
-    const int64_t both = e->z != nullptr ? 2 : 1, panels = ceil_divide(e->q * both, S::q) * ceil_divide(e->p, S::p);
-    const bool engine = engine_there(ctx) && engine_fits(e->x, e->x_stride, e->p, bytes) &&
-                        engine_fits(e->y, e->y_stride, e->q, bytes) && engine_fits(e->z, e->z_stride, e->q, bytes);
-    const spmv_status st = launch_with_shared<gram<T, S>>(
-        ctx, "eigen gram", {(int)(eigen_stripes(e) * panels), S::threads, S::template shared_bytes<T>, false}, *e,
-        engine);
-    return st != SPMV_OK ? st : add(ctx, e, (int64_t)e->p * e->q * both);
+    const int64_t all = e->q * (e->z != nullptr ? 2 : 1);
+    const int64_t blocks = eigen_stripes(e) * ceil_divide(all, 8 * ACROSS) * ceil_divide(e->p, GRAM_P);
+    constexpr int bytes = GRAM_STAGES * GRAM_ROWS * gram_pitch<T, ACROSS> * (int)sizeof(T);
+    static_assert(bytes <= 99 * 1024, "what every architecture from 8.0 on has");
+    const spmv_status st = launch_with_shared<gram<T, BYTES, ACROSS>>(
+        ctx, "eigen gram", {(int)blocks, GRAM_WARPS * warp_lanes, bytes, false}, *e);
+    return st != SPMV_OK ? st : add(ctx, e, e->p * all);
 }
 
 template <typename T> spmv_status run_gram(spmv_context *ctx, const eigen_pass *e)
 {
-    const int others = e->z != nullptr ? 2 * e->q : e->q;
-    return others <= 16   ? run_gram_of<T, gram_narrow>(ctx, e)
-           : e->p <= 32   ? run_gram_of<T, gram_small>(ctx, e)
-           : others <= 32 ? run_gram_of<T, gram_medium>(ctx, e)
-                          : run_gram_of<T, gram_wide>(ctx, e);
+    constexpr int size = (int)sizeof(T);
+    const bool few = e->q * (e->z != nullptr ? 2 : 1) <= 8 * FEW;
+    if (in_words(e->x, e->x_stride, e->p, size) && in_words(e->y, e->y_stride, e->q, size) &&
+        in_words(e->z, e->z_stride, e->q, size))
+        return few ? run_gram_of<T, 16, FEW>(ctx, e) : run_gram_of<T, 16, MANY>(ctx, e);
+    return few ? run_gram_of<T, size, FEW>(ctx, e) : run_gram_of<T, size, MANY>(ctx, e);
 }
 
 /* ------------------------------------------------------------- X C */
 
-/* The most warps of a block, each with its own stages of ROWS rows; fewer where C leaves no room, but not below LEAST. */
-enum { COMBINE_MOST = 8, COMBINE_LEAST = 4, COMBINE_STAGES = 2, COMBINE_ROWS = 16 };
+/* A block has at most so many warps, each with its own rows in two stages. If C leaves no room for LEAST warps, it passes
+ * through shared memory, at least DEEP of its rows at a time, and a warp has one stage. */
+enum { COMBINE_WARPS = 8, COMBINE_LEAST = 4, COMBINE_ROWS = 16, COMBINE_DEEP = 16 };
 
-HOST_DEVICE_FN int combine_round(int columns, int to)
+#ifndef SPMV_COMBINE_SHARED /* the most bytes that a block takes; fewer in tests, so that C does not fit */
+#define SPMV_COMBINE_SHARED INT_MAX
+#endif
+
+HOST_DEVICE_FN int round_up(int columns, int to)
 {
     return (columns + to - 1) / to * to;
 }
@@ -295,90 +242,76 @@ HOST_DEVICE_FN int combine_round(int columns, int to)
 /* Numbers of a row in a stage: an odd multiple of 4, so that the rows of an operand lie in different banks. */
 HOST_DEVICE_FN int combine_pitch(int p)
 {
-    return combine_round(p, 8) + 4;
+    return round_up(p, 8) + 4;
 }
 
-/* One load. */
-struct alignas(16) pair {
-    double at[2];
-};
-
-/* ACROSS: parts of 8 columns that a warp has at a time. */
-template <typename T, int ACROSS>
-__global__ void __launch_bounds__(COMBINE_MOST *warp_lanes) combine(const eigen_pass e, bool engine)
+/* whole: C is in shared memory; else `depth` rows of a part at a time. */
+template <typename T, int BYTES, int ACROSS>
+__global__ void __launch_bounds__(COMBINE_WARPS *warp_lanes) combine(const eigen_pass e, bool whole, int depth)
 {
+    constexpr int V = BYTES / (int)sizeof(T);
     SPMV_DYNAMIC_SHARED(memory);
-    __shared__ arrival arrivals[COMBINE_MOST * COMBINE_STAGES];
     const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes, g = lane / 4, t = lane % 4;
     const int warps = (int)blockDim.x / warp_lanes, pitch = combine_pitch(e.p), stage = COMBINE_ROWS * pitch;
-    const int deep = combine_round(e.p, 8), parts = combine_round(e.q, 8 * ACROSS) / 8, size = deep * parts * 8;
+    const int deep = round_up(e.p, 8), parts = round_up(e.q, 8 * ACROSS) / 8, wide = whole ? parts : ACROSS;
     double *const c = (double *)memory;
-    T *const stages = (T *)(c + size) + warp * COMBINE_STAGES * stage;
-    arrival *const own = arrivals + warp * COMBINE_STAGES;
+    T *const stages = (T *)(c + depth * wide * 8) + warp * (whole ? 2 : 1) * stage;
     /* C lies in operands of 8 x 8, the two numbers of a lane side by side. Column 4 j + i of a part is column 2 i + j of
      * its operand: then the lanes of a row have neighbours of the result. */
-    for (int k = (int)threadIdx.x; k < size; k += (int)blockDim.x) {
-        const int of_lane = k / 2 % warp_lanes, within = of_lane / 4,
-                  row = k / 64 / parts * 8 + k % 2 * 4 + of_lane % 4;
-        const int column = k / 64 % parts * 8 + within % 2 * 4 + within / 2;
-        c[k] = row < e.p && column < e.q ? e.c[(int64_t)row * e.q + column] : 0.0;
-    }
-    for (int r = lane; r < COMBINE_STAGES * COMBINE_ROWS; r += warp_lanes) /* what meets the zeros of C is finite */
-        for (int column = e.p; column < deep; column++)
-            stages[r * pitch + column] = T();
-    if (warp == 0 && engine) {
-        engine_prepare(arrivals, COMBINE_MOST * COMBINE_STAGES);
-        engine_prepared();
-    }
-    __syncthreads();
-    const auto fill = [&](int64_t first, int into) {
-        const T *const from = (const T *)e.x + first * e.x_stride;
-        T *const to = stages + into * stage;
-        const int rows = e.n - first < COMBINE_ROWS ? (int)(e.n - first) : (int)COMBINE_ROWS;
-        if (!engine) {
-            for (int r = 0; r < rows; r++)
-                for (int column = lane; column < e.p; column += warp_lanes)
-                    to[r * pitch + column] = from[r * e.x_stride + column];
-            return;
+    const auto load = [&](int from, int part) {
+        for (int k = (int)threadIdx.x; k < depth * wide * 8; k += (int)blockDim.x) {
+            const int of_lane = k / 2 % warp_lanes, within = of_lane / 4;
+            const int row = from + k / 64 / wide * 8 + k % 2 * 4 + of_lane % 4;
+            const int column = (part + k / 64 % wide) * 8 + within % 2 * 4 + within / 2;
+            c[k] = row < e.p && column < e.q ? e.c[(int64_t)row * e.q + column] : 0.0;
         }
-        const unsigned bytes = (unsigned)(e.p * (int)sizeof(T));
-        if (lane == 0)
-            engine_expect(own + into, (unsigned)rows * bytes);
-        __syncwarp();
-        if (lane < rows)
-            engine_load(to + lane * pitch, from + lane * e.x_stride, bytes, own + into);
     };
-    const int64_t step = (int64_t)gridDim.x * warps * COMBINE_ROWS;
-    int64_t first = ((int64_t)warp * gridDim.x + blockIdx.x) * COMBINE_ROWS;
-    for (int s = 0; s < COMBINE_STAGES - 1; s++)
-        if (first + s * step < e.n)
-            fill(first + s * step, s);
-    int now = 0, before = COMBINE_STAGES - 1;
-    unsigned phase = 0;
-    for (; first < e.n; first += step) {
-        if (engine)
-            engine_await(own + now, phase);
+    /* Begins to copy 16 rows; zeros after the last row, and after the last column: what meets the zeros of C is finite. */
+    const auto fill = [&](int64_t first, T *to) {
+        for (int a = lane * V; a < deep; a += warp_lanes * V) {
+            const T *const from = (const T *)e.x + first * e.x_stride + a;
+#pragma unroll
+            for (int r = 0; r < COMBINE_ROWS; r++)
+                begin_copy_if<BYTES>(first + r < e.n && a < e.p, to + r * pitch + a, from + r * e.x_stride);
+        }
+    };
+    const int64_t step = (int64_t)gridDim.x * warps * COMBINE_ROWS, lag = (int64_t)warp * gridDim.x * COMBINE_ROWS;
+    int64_t first = lag + (int64_t)blockIdx.x * COMBINE_ROWS;
+    if (whole) {
+        if (first < e.n)
+            fill(first, stages);
+        load(0, 0);
+        __syncthreads();
+    }
+    /* if C passes through, the warps of a block go in step */
+    for (int now = 0; (whole ? first : first - lag) < e.n; first += step) {
+        if (!whole) {
+            __syncwarp();
+            fill(first, stages);
+        }
+        await_copies();
         __syncwarp(); /* the rows are there, and all lanes have read those before them */
-        if (first + (COMBINE_STAGES - 1) * step < e.n)
-            fill(first + (COMBINE_STAGES - 1) * step, before);
-        const T *const of_x = stages + now * stage + g * pitch + t;
+        if (whole && first + step < e.n)
+            fill(first + step, stages + (1 - now) * stage);
+        const T *const rows = stages + now * stage;
         for (int part = 0; part < parts; part += ACROSS) {
-            const pair *of_c = (const pair *)c + part * 32 + lane;
             double sum[ACROSS][4] = {};
+            for (int from = 0; from < deep; from += depth) {
+                if (!whole) {
+                    __syncthreads();
+                    load(from, part);
+                    __syncthreads();
+                }
+                const pair *of_c = (const pair *)c + (whole ? part * warp_lanes : 0);
+                const int end = from + depth < deep ? from + depth : deep;
 #pragma unroll 2
-            for (int k = 0; k < deep; k += 8, of_c += parts * warp_lanes) {
-                double l[4], r[ACROSS][2];
-#pragma unroll
-                for (int h = 0; h < 4; h++)
-                    l[h] = (double)of_x[h % 2 * 8 * pitch + k + h / 2 * 4];
-#pragma unroll
-                for (int j = 0; j < ACROSS; j++)
-#pragma unroll
-                    for (int h = 0; h < 2; h++)
-                        r[j][h] = of_c[j * warp_lanes].at[h];
-#pragma unroll
-                for (int j = 0; j < ACROSS; j++)
-                    multiply(l, r[j], sum[j]);
+                for (int k = from; k < end; k += 8, of_c += wide * warp_lanes)
+                    multiply<ACROSS>(
+                        [&](int r, int i) {
+                            const T *const of_x = rows + r * pitch + k + i;
+                            return pair{{(double)of_x[0], (double)of_x[4]}};
+                        },
+                        [&](int i, int j, int column) { return of_c[j * warp_lanes + 4 * column + i]; }, sum);
             }
 #pragma unroll
             for (int k = 0; k < 4; k++) {
@@ -391,136 +324,49 @@ __global__ void __launch_bounds__(COMBINE_MOST *warp_lanes) combine(const eigen_
                 }
             }
         }
-        before = now;
-        now = now + 1 == COMBINE_STAGES ? 0 : now + 1;
-        phase += now == 0;
+        now = whole ? 1 - now : 0;
     }
 }
 
-/* A block has ROWS rows; 16 x 16 threads have ROWS / 16 rows and WIDE / 16 columns each. */
-enum { DEEP = 16, MANY_ROWS = 64, FEW_ROWS = 16 };
-
-template <typename T, int ROWS, int WIDE>
-__global__ void __launch_bounds__(block_threads) combine_large(const eigen_pass e)
-{
-    constexpr int OWN = ROWS / 16, SIDE = WIDE / 16;
-    SPMV_DYNAMIC_SHARED(memory);
-    double *const c = (double *)memory, *const x = c + DEEP * WIDE; /* x: ROWS rows of p + 1 numbers */
-    const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16, pitch = e.p + 1;
-    for (int64_t first = (int64_t)blockIdx.x * ROWS; first < e.n; first += (int64_t)gridDim.x * ROWS) {
-        __syncthreads();
-        for (int k = (int)threadIdx.x; k < ROWS * e.p; k += block_threads) {
-            const int r = k / e.p, a = k % e.p;
-            x[r * pitch + a] = first + r < e.n ? (double)((const T *)e.x)[(first + r) * e.x_stride + a] : 0.0;
-        }
-        for (int b = 0; b < e.q; b += WIDE) {
-            double sum[OWN][SIDE] = {};
-            for (int from = 0; from < e.p; from += DEEP) {
-                __syncthreads();
-                for (int k = (int)threadIdx.x; k < DEEP * WIDE; k += block_threads) {
-                    const int a = from + k / WIDE, column = b + k % WIDE;
-                    c[k] = a < e.p && column < e.q ? e.c[(int64_t)a * e.q + column] : 0.0;
-                }
-                __syncthreads();
-                const int many = e.p - from < DEEP ? e.p - from : (int)DEEP;
-#pragma unroll 4
-                for (int a = 0; a < many; a++) {
-                    double of_x[OWN], of_c[SIDE];
-#pragma unroll
-                    for (int i = 0; i < OWN; i++)
-                        of_x[i] = x[(ty + 16 * i) * pitch + from + a];
-#pragma unroll
-                    for (int j = 0; j < SIDE; j++)
-                        of_c[j] = c[a * WIDE + tx + 16 * j];
-#pragma unroll
-                    for (int i = 0; i < OWN; i++)
-#pragma unroll
-                        for (int j = 0; j < SIDE; j++)
-                            sum[i][j] = fma(of_x[i], of_c[j], sum[i][j]);
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < OWN; i++)
-#pragma unroll
-                for (int j = 0; j < SIDE; j++) {
-                    const int64_t row = first + ty + 16 * i;
-                    const int column = b + tx + 16 * j;
-                    if (row < e.n && column < e.q)
-                        ((T *)e.to)[row * e.to_stride + column] = (T)sum[i][j];
-                }
-        }
-    }
-}
-
-/* Shared memory of so many rows of X and a part of C. */
-template <int WIDE> int64_t large_bytes(const eigen_pass *e, int rows)
-{
-    return (DEEP * WIDE + (int64_t)rows * (e->p + 1)) * (int64_t)sizeof(double);
-}
-
-/* most: what a block may have; the driver is told that once, since sizes vary. */
-template <typename T, int ROWS, int WIDE> spmv_status run_large_of(spmv_context *ctx, const eigen_pass *e, int most)
-{
-    static const char name[] = "eigen combine";
-    static uint64_t told;
-    const int64_t bytes = large_bytes<WIDE>(e, ROWS);
-    if (bytes > most)
-        return context_fail(ctx, SPMV_ERROR_LIMIT,
-                            "%s: a basis of %d vectors takes %lld bytes of shared memory: at most %d", name, (int)e->p,
-                            (long long)bytes, most);
-    const spmv_status st = once_a_device(ctx, name, &told, (const void *)combine_large<T, ROWS, WIDE>,
-                                         cudaFuncAttributeMaxDynamicSharedMemorySize, most);
-    return st != SPMV_OK ? st
-                         : launch_shaped(ctx, name, {grid_for(e->n, ROWS), block_threads, (int)bytes, false},
-                                         combine_large<T, ROWS, WIDE>, *e);
-}
-
-template <typename T, int WIDE> spmv_status run_large(spmv_context *ctx, const eigen_pass *e, int most)
-{
-    return large_bytes<WIDE>(e, MANY_ROWS) <= most / 10 * 7 ? run_large_of<T, MANY_ROWS, WIDE>(ctx, e, most)
-                                                            : run_large_of<T, FEW_ROWS, WIDE>(ctx, e, most);
-}
-
-/* *ran: false if C leaves too little room. */
-template <typename T, int ACROSS>
-spmv_status run_combine_of(spmv_context *ctx, const eigen_pass *e, int most, bool *ran)
+template <typename T, int BYTES, int ACROSS> spmv_status run_combine_of(spmv_context *ctx, const eigen_pass *e)
 {
     static const char name[] = "eigen combine";
     static uint64_t told;
     const cuda_state *const device = (const cuda_state *)ctx->device;
-    const int64_t c = (int64_t)combine_round(e->p, 8) * combine_round(e->q, 8 * ACROSS) * (int64_t)sizeof(double);
-    const int64_t of_warp = (int64_t)COMBINE_STAGES * COMBINE_ROWS * combine_pitch(e->p) * (int64_t)sizeof(T);
-    const int64_t fit = (most - 1024 - c) / of_warp; /* less what arrivals take */
-    const int warps = fit < COMBINE_MOST ? (int)fit : (int)COMBINE_MOST;
-    *ran = warps >= COMBINE_LEAST;
-    if (!*ran)
-        return SPMV_OK;
-    const int bytes = (int)(c + warps * of_warp), blocks = 2 * bytes <= device->shared_bytes - 4096 ? 2 : 1;
-    const int64_t tiles = ceil_divide(e->n, warps * COMBINE_ROWS);
-    const bool engine = engine_there(ctx) && engine_fits(e->x, e->x_stride, e->p, (int)sizeof(T));
-    const spmv_status st = once_a_device(ctx, name, &told, (const void *)combine<T, ACROSS>,
-                                         cudaFuncAttributeMaxDynamicSharedMemorySize, most - 1024);
-    return st != SPMV_OK ? st
-                         : launch_shaped(ctx, name,
-                                         {(int)min_i64(tiles, blocks * device->multiprocessors), warps * warp_lanes,
-                                          bytes, false},
-                                         combine<T, ACROSS>, *e, engine);
+    int most = 0;
+    spmv_status st =
+        cuda_check(ctx, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->device), name);
+    if (st == SPMV_OK) /* once, since sizes vary */
+        st = once_a_device(ctx, name, &told, (const void *)combine<T, BYTES, ACROSS>,
+                           cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    if (st != SPMV_OK)
+        return st;
+    most = most < SPMV_COMBINE_SHARED ? most : SPMV_COMBINE_SHARED;
+    constexpr int64_t row = 8 * ACROSS * sizeof(double); /* of a part of C */
+    const int64_t deep = round_up(e->p, 8), c = deep * row * ceil_divide(e->q, 8 * ACROSS);
+    const int64_t stage = (int64_t)COMBINE_ROWS * combine_pitch(e->p) * (int64_t)sizeof(T);
+    const bool whole = c + COMBINE_LEAST * 2 * stage <= most;
+    const int64_t of_warp = whole ? 2 * stage : stage, least = whole ? c : COMBINE_DEEP * row;
+    if (least + of_warp > most)
+        return context_fail(ctx, SPMV_ERROR_LIMIT,
+                            "%s: a basis of %d vectors takes %lld bytes of shared memory: at most %d", name, (int)e->p,
+                            (long long)(least + of_warp), most);
+    const int64_t warps = min_i64(COMBINE_WARPS, (most - least) / of_warp);
+    const int64_t depth = whole ? deep : min_i64(deep, (most - warps * of_warp) / row / 8 * 8);
+    const int bytes = (int)((whole ? c : depth * row) + warps * of_warp);
+    const int64_t most_blocks = (2 * bytes <= device->shared_bytes - 4096 ? 2 : 1) * device->multiprocessors;
+    const int64_t blocks = min_i64(most_blocks, ceil_divide(e->n, warps * COMBINE_ROWS));
+    return launch_shaped(ctx, name, {(int)blocks, (int)warps * warp_lanes, bytes, false}, combine<T, BYTES, ACROSS>, *e,
+                         whole, (int)depth);
 }
 
 template <typename T> spmv_status run_combine(spmv_context *ctx, const eigen_pass *e)
 {
-    int most = 0;
-    bool ran = false;
-    const int device = ((cuda_state *)ctx->device)->device;
-    spmv_status st = cuda_check(ctx, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-                                "eigen combine");
-    if (st == SPMV_OK) /* parts of columns of which few are empty; 7: X and P of lobpcg for some 20 pairs */
-        st = e->q <= 16   ? run_combine_of<T, 2>(ctx, e, most, &ran)
-             : e->q <= 32 ? run_combine_of<T, 4>(ctx, e, most, &ran)
-                          : run_combine_of<T, 7>(ctx, e, most, &ran);
-    if (st != SPMV_OK || ran)
-        return st;
-    return e->q <= 16 ? run_large<T, 16>(ctx, e, most) : run_large<T, 64>(ctx, e, most);
+    constexpr int size = (int)sizeof(T);
+    const bool few = round_up(e->q, 8 * FEW) < round_up(e->q, 8 * MANY);
+    if (in_words(e->x, e->x_stride, e->p, size))
+        return few ? run_combine_of<T, 16, FEW>(ctx, e) : run_combine_of<T, 16, MANY>(ctx, e);
+    return few ? run_combine_of<T, size, FEW>(ctx, e) : run_combine_of<T, size, MANY>(ctx, e);
 }
 
 /* ------------------------------------------------------------- residuals */
