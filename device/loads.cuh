@@ -214,6 +214,38 @@ template <typename T> __device__ void begin_copy(T *shared, const T *from)
 #endif
 }
 
+/* The same for BYTES = 4, 8 or 16 at multiples of BYTES: a copy, or zeros if it is not wanted. */
+template <int BYTES, typename T> __device__ void begin_copy_if(bool wanted, T *shared, const T *from)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const unsigned at = (unsigned)__cvta_generic_to_shared(shared);
+    const int bytes = wanted ? BYTES : 0;
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES), "r"(bytes)
+                     : "memory");
+#else
+    for (int k = 0; k < BYTES / (int)sizeof(T); k++)
+        shared[k] = wanted ? from[k] : T();
+#endif
+}
+
+/* Ends a batch of copies; await_copies_but<N> waits for all batches of this thread but the last N. */
+__device__ inline void end_copies()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+template <int N> __device__ void await_copies_but()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
 /* Waits for the copies that this thread has begun. */
 __device__ inline void await_copies()
 {
