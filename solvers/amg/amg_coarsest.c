@@ -13,16 +13,22 @@
  * one than this needs f64. */
 static const double SMALL_PIVOT = 0x1p-10;
 
-/* The number of null vectors of the given matrix that its row sums tell: one for each component. */
-static spmv_status count_null_vectors(const struct amg *amg, int64_t *count)
+/* *count: the null vectors of the given matrix that its row sums tell, one for each component; or 1, if that is wanted and
+ * there are some. */
+static spmv_status count_null_vectors(const struct amg *amg, int64_t wanted, int64_t *count)
 {
+    spmv_status st = SPMV_OK;
     struct null_space *found = NULL;
+    bool some = false;
     *count = 0;
     if (amg->ranks != NULL || amg->general)
         return SPMV_OK;
-    const spmv_status st = null_space_find(amg->ctx, &amg->given, amg->m->type, NULL_SPACE_ALL_ROWS, &found);
-    if (found != NULL)
-        *count = null_space_count(found);
+    if (wanted == 1)
+        TRY(null_space_has_ones(amg->ctx, &amg->given, &some));
+    if (!some)
+        TRY(null_space_find(amg->ctx, &amg->given, amg->m->type, NULL_SPACE_ALL_ROWS, &found));
+    *count = some ? 1 : null_space_count(found);
+done:
     null_space_destroy(found);
     return st;
 }
@@ -48,7 +54,7 @@ static spmv_status check_pivots(struct amg *amg, const double *pivot, double tol
         }
     }
     if (narrower && amg->left_out > 0) {
-        TRY(count_null_vectors(amg, &nulls));
+        TRY(count_null_vectors(amg, amg->left_out, &nulls));
         if (amg->left_out > nulls) {
             amg->imprecise = true;
             st = amg_not_positive(amg, l, 0);

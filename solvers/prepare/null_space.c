@@ -228,26 +228,36 @@ static spmv_status prepare(struct null_space *n)
     return st;
 }
 
-/* Whether all rows of a real matrix on a device sum to 0, as is_zero says, and are one component. False also where that
- * is not decided here: rows of zeros. Two numbers come to the host. */
-static spmv_status look_for_one(spmv_context *ctx, const spmv_csr *a, bool *one)
+/* Whether all rows of a real matrix on a device sum to 0, as is_zero says. False also where that is not decided here: rows
+ * of zeros. One number comes to the host. sums, out: memory of the device, a number for each row and one. */
+static spmv_status sums_are_zero(spmv_context *ctx, const spmv_csr *a, void *sums, void *out, bool *zero)
 {
     spmv_status st = SPMV_OK;
     const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
-    const int64_t bytes = a->rows * (int64_t)spmv_type_size(type);
-    void *sums = NULL, *diagonal = NULL, *out = NULL;
+    void *diagonal = NULL;
     double number = 0; /* room for a number of any type */
-    int32_t last = 0;
-    *one = false;
-    TRY(context_lend(ctx, bytes, &sums));
-    TRY(context_lend(ctx, bytes, &diagonal));
-    TRY(context_lend(ctx, sizeof number, &out));
+    TRY(context_lend(ctx, a->rows * (int64_t)spmv_type_size(type), &diagonal));
     TRY(spmv_matrix_row_sums(ctx, a, sums));
     TRY(spmv_matrix_diagonal(ctx, a, diagonal));
     TRY(spmv_map_divide(ctx, type, sums, diagonal, sums, a->rows));
     TRY(spmv_map_reduce(ctx, SPMV_MAP_ABS, SPMV_MAX, type, sums, out, a->rows));
     TRY(spmv_download(ctx, out, &number, (int64_t)spmv_type_size(type)));
-    if (!(real_at(type, &number, 0) <= MARGIN * real_limits_of(type).roundoff)) /* or not a number */
+    *zero = real_at(type, &number, 0) <= MARGIN * real_limits_of(type).roundoff; /* false: or not a number */
+done:
+    context_take_back(ctx, diagonal);
+    return st;
+}
+
+/* The same, and whether they are one component. A second number comes to the host. one: NULL: not asked. */
+static spmv_status look_for_one(spmv_context *ctx, const spmv_csr *a, bool *zero, bool *one)
+{
+    spmv_status st = SPMV_OK;
+    void *sums = NULL, *out = NULL;
+    int32_t last = 0;
+    TRY(context_lend(ctx, a->rows * (int64_t)sizeof(double), &sums));
+    TRY(context_lend(ctx, sizeof(double), &out));
+    TRY(sums_are_zero(ctx, a, sums, out, zero));
+    if (!*zero || one == NULL)
         goto done;
     TRY(matrix_components_cuda(ctx, a, sums));
     TRY(spmv_reduce(ctx, SPMV_MAX, SPMV_I32, sums, out, a->rows));
@@ -255,7 +265,6 @@ static spmv_status look_for_one(spmv_context *ctx, const spmv_csr *a, bool *one)
     *one = last == 0;
 done:
     context_take_back(ctx, sums);
-    context_take_back(ctx, diagonal);
     context_take_back(ctx, out);
     return st;
 }
@@ -277,6 +286,32 @@ done:
     return st;
 }
 
+static bool is_real_on_device(const spmv_context *ctx, const spmv_csr *a)
+{
+    return csr_on_device(ctx, a) && (a->val == NULL || a->type == SPMV_F64 || a->type == SPMV_F32);
+}
+
+spmv_status null_space_has_ones(spmv_context *ctx, const spmv_csr *a, bool *has)
+{
+    spmv_status st = SPMV_OK;
+    char *good = NULL;
+    int64_t count = 0;
+    bool zero = a->rows > 0;
+    if (zero && is_real_on_device(ctx, a)) {
+        TRY(look_at_first_rows(ctx, a, 0, &zero));
+        if (zero)
+            TRY(look_for_one(ctx, a, &zero, NULL));
+    } else if (zero) {
+        TRY(host_alloc(ctx, a->rows, "sums of rows", (void **)&good));
+        TRY(look_at_sums(ctx, a, NULL_SPACE_ALL_ROWS, good, &count));
+        zero = count == a->rows;
+    }
+    *has = zero;
+done:
+    host_free(good);
+    return st;
+}
+
 spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, enum null_space_rows rows,
                             struct null_space **found)
 {
@@ -288,12 +323,12 @@ spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type
     *found = NULL;
     if (a->rows == 0)
         return st;
-    if (csr_on_device(ctx, a) && (a->val == NULL || a->type == SPMV_F64 || a->type == SPMV_F32)) {
+    if (is_real_on_device(ctx, a)) {
         TRY(look_at_first_rows(ctx, a, 0, &zero));
         if (!zero && rows == NULL_SPACE_ALL_ROWS)
             return SPMV_OK;
         if (zero)
-            TRY(look_for_one(ctx, a, &one));
+            TRY(look_for_one(ctx, a, &zero, &one));
         if (one)
             return take_one(ctx, a, type, found);
     }

@@ -29,7 +29,11 @@ enum null_space_rows {
 spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, enum null_space_rows rows,
                             struct null_space **found);
 
-/* The same of a plan for the rows of one of several ranks. Together; all ranks find the same. */
+/* Whether all rows sum to 0 up to rounding, so that there is at least one null vector. On a GPU rows of zeros are none. May
+ * wait. */
+spmv_status null_space_has_ones(spmv_context *ctx, const spmv_csr *a, bool *has);
+
+/* null_space_find of a plan for the rows of one of several ranks. Together; all ranks find the same. */
 spmv_status null_space_find_of_ranks(const spmv_plan *plan, enum null_space_rows rows, struct null_space **found);
 
 /* Adds given vectors to *n, which may be NULL. symmetric: A is, else *n is NULL. ranks: those of the plan that has a,
