@@ -1159,6 +1159,29 @@ static spmv_status race_with_direct(struct chain *c, struct runner *first)
 
 /* ------------------------------------------------------------- by a sample */
 
+/* A complete factor is as good as its estimate. Where it takes no longer than a sample, none is needed. SPMV_ERROR_LIMIT:
+ * it takes longer, or more than is left of the first one, or cannot be made. */
+static spmv_status try_complete(struct chain *c, struct runner *first, struct runner *rival)
+{
+    spmv_solver *const s = c->s;
+    const struct runner before = *rival;
+    if (!is_named(precond_spare(s->precond), "cholesky"))
+        return SPMV_ERROR_LIMIT;
+    replace_rival(c, first, rival, "cholesky");
+    const double all = precond_cost_of_all(&rival->cost);
+    spmv_status st = SPMV_ERROR_LIMIT;
+    if (all <= WORTH_A_SAMPLE * first->cost.step && all <= first->left)
+        st = make_rival(s, first, rival);
+    if (st != SPMV_OK) {
+        *rival = before;
+        return st == SPMV_CANCELLED ? st : SPMV_ERROR_LIMIT;
+    }
+    st = run_to_the_end(c, rival);
+    if (st == SPMV_OK)
+        settle(s, rival, first);
+    return st;
+}
+
 /* Conjugate gradients on the host that begin with jacobi or none. What does not end soon is tried on a sample of
  * the matrix (solver_sample.c), with each candidate that could take less than the best one so far. The best one goes
  * on; the first, where it was stopped. If it takes several times what the sample predicts, both take turns. */
@@ -1174,7 +1197,12 @@ static spmv_status race_by_sample(struct chain *c, struct runner *first, struct 
         st = turn(c, first, before, worth, &stopped);
         if (!stopped || solver_iterations(c) >= c->most)
             return stopped ? solver_fail_limit(c) : st;
+    } else {
+        first->left = precond_cost_of_all(&first->cost);
     }
+    st = try_complete(c, first, rival);
+    if (st != SPMV_ERROR_LIMIT)
+        return st;
     const int count = list_candidates(c, first, list);
     st = try_candidates(c, first, list, count, words, sizeof words);
     if (st != SPMV_OK) /* there is no memory for a sample */

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "core/splitmix.h"
 #include "formats/matrix_internal.h"
 #include "solvers/amg/amg_internal.h"
 #include "solvers/precond/precond_internal.h"
@@ -359,6 +360,59 @@ static void by_sample(void **state)
         spmv_matrix_destroy(matrix);
         free(val);
     }
+}
+
+/* Normal equations: each observation couples 8 unknowns among 110 neighbours. */
+static spmv_matrix *observations(spmv_context *ctx, int64_t n, spmv_csr *a)
+{
+    enum { UNKNOWNS = 8, NEIGHBOURS = 110 };
+    const int64_t count = 6 * n / 5, most = count * UNKNOWNS * UNKNOWNS + n;
+    int64_t *const row = support_zeros(most, 8), nnz = 0;
+    int32_t *const col = support_zeros(most, 4);
+    double *const val = support_zeros(most, 8);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at[UNKNOWNS];
+        double of[UNKNOWNS];
+        for (int64_t u = 0; u < UNKNOWNS; u++) {
+            const uint64_t number = splitmix_at(7, k * UNKNOWNS + u);
+            at[u] = k * (n - NEIGHBOURS) / count + (int64_t)(number % NEIGHBOURS);
+            of[u] = (double)(number >> 40) * 0x1p-24 - 0.5;
+        }
+        for (int i = 0; i < UNKNOWNS; i++)
+            for (int j = 0; j < UNKNOWNS; j++) {
+                row[nnz] = at[i];
+                col[nnz] = (int32_t)at[j];
+                val[nnz++] = of[i] * of[j];
+            }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        row[nnz] = i;
+        col[nnz] = (int32_t)i;
+        val[nnz++] = 1e-6;
+    }
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
+    spmv_matrix_view(matrix, a);
+    support_free(row, col, val);
+    return matrix;
+}
+
+/* A complete factor that takes no longer than a sample is made without one, where jacobi has much to do. */
+static void factor_without_a_sample(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip();
+    spmv_matrix *const matrix = observations(ctx, 4500, &a);
+    struct solve s = open_solve(ctx, &a, NULL);
+    run(ctx, &s);
+    assert_string_equal(s.r.precond, "cholesky");
+    assert_non_null(strstr(s.r.why_precond, "found while solving: after "));
+    assert_null(strstr(s.r.why_precond, "a sample of "));
+    assert_true(s.r.iterations > 60 && s.r.iterations < 70);
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(matrix);
 }
 
 /* A limit of the iterations that leaves no room for another one: the x and the residual of jacobi. */
@@ -1127,10 +1181,11 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN_WITHOUT_MODULES(with_context(predictions), with_context(by_sample), with_context(along_lines),
-                             with_context(sample_within_a_limit), with_context(second_wins),
-                             with_context(no_room_for_a_race), with_context(several), with_context(factor_wins),
-                             with_context(callbacks), with_context(three_on_a_gpu), with_context(first_is_slow),
-                             with_context(unsymmetric_by_sample), with_context(saddle_by_sample), with_context(bits),
-                             with_context(nodes), with_context(nodes_of_fewer_rows), with_context(nearly_there),
-                             with_context(indefinite), with_context(convection), with_context(sign_of_the_diagonal),
+                             with_context(sample_within_a_limit), with_context(factor_without_a_sample),
+                             with_context(second_wins), with_context(no_room_for_a_race), with_context(several),
+                             with_context(factor_wins), with_context(callbacks), with_context(three_on_a_gpu),
+                             with_context(first_is_slow), with_context(unsymmetric_by_sample),
+                             with_context(saddle_by_sample), with_context(bits), with_context(nodes),
+                             with_context(nodes_of_fewer_rows), with_context(nearly_there), with_context(indefinite),
+                             with_context(convection), with_context(sign_of_the_diagonal),
                              with_context(share_of_memory))
