@@ -573,15 +573,18 @@ extern "C" spmv_status batch_prepare_cuda(spmv_batch *batch)
     });
 }
 
-extern "C" spmv_status batch_solve_cuda(const spmv_batch *batch, const batch_job *job)
+extern "C" spmv_status batch_solve_cuda(const spmv_batch *batch, batch_job *job)
 {
     const int blocks = job->count < batch->groups ? (int)job->count : batch->groups;
-    batch_job counted = *job;
-    counted.ticket = ((const cuda_state *)batch->ctx->device)->ticket;
+    cuda_state *const device = (cuda_state *)batch->ctx->device;
+    job->ticket = device->ticket;
     return on_device(batch->ctx, [&] {
-        return with_kernel(batch, [&](auto of) {
+        /* outcomes arrive while other systems are solved */
+        const spmv_status st = cuda_grow_staging(batch->ctx, job->count * (int64_t)sizeof *job->outcome);
+        job->outcome = (batch_outcome *)device->staging;
+        return st != SPMV_OK ? st : with_kernel(batch, [&](auto of) {
             return launch_shaped(batch->ctx, "spmv batch", {blocks, job->lanes, job->layout.shared_bytes, false},
-                                 of.kernel, counted);
+                                 of.kernel, *job);
         });
     });
 }

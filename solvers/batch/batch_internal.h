@@ -108,7 +108,7 @@ struct spmv_batch {
     int64_t rows, cols, nnz;
     spmv_type type;
     struct batch_job job;          /* the pattern, the options and the workspaces; no arrays of values and vectors */
-    struct batch_outcome *outcome; /* for `outcomes` systems, in the context's memory */
+    struct batch_outcome *outcome; /* for `outcomes` systems, on a CPU */
     int64_t outcomes, outcome_bytes;
     int groups; /* workspaces: groups of lanes that work at the same time */
     int64_t bytes;
@@ -126,7 +126,8 @@ void batch_apply_host(const spmv_batch *batch, const void *val, const void *x, v
 
 /* Lays out shared memory and workspaces, and sets batch->groups. */
 spmv_status batch_prepare_cuda(spmv_batch *batch) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status batch_solve_cuda(const spmv_batch *batch, const struct batch_job *job) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+/* Queued. Sets job->outcome, in page-locked memory of the context. */
+spmv_status batch_solve_cuda(const spmv_batch *batch, struct batch_job *job) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status batch_apply_cuda(const spmv_batch *batch, const void *val, const void *x, void *y, int64_t count)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
