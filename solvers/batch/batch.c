@@ -193,6 +193,8 @@ static spmv_status prepare(spmv_batch *batch, const int32_t *row_ptr, const int3
     job->rows = (int)batch->rows;
     job->nnz = (int)batch->nnz;
     job->lanes = batch_lanes(batch->rows);
+    for (int64_t i = 0; i < batch->rows; i++)
+        job->longest = row_ptr[i + 1] - row_ptr[i] > job->longest ? row_ptr[i + 1] - row_ptr[i] : job->longest;
     if (context_on_device(batch->ctx)) {
         job->slots.steps = count_steps(batch->rows, row_ptr);
         TRY(batch_prepare_cuda(batch));

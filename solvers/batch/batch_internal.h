@@ -51,8 +51,8 @@ enum batch_stop {
 
 /* The run of a recurrence. */
 struct batch_run {
-    double enough;   /* it ends at this norm of the residual */
-    double residual; /* the last one */
+    double enough;  /* it ends at this norm of the residual */
+    double squares; /* the square of the last norm */
     int64_t iterations, limit;
 };
 
@@ -69,7 +69,7 @@ struct batch_layout {
     int64_t val, slot_col, step_start; /* of a staged system */
     int64_t work_bytes;
     int shared_bytes;
-    bool staged;
+    bool staged, short_rows; /* on a GPU: the kernel, see batch_cuda.cu */
 };
 
 /* On a GPU, for systems whose values are in shared memory (batch_layout.staged). In each group of 32 rows the first
@@ -85,7 +85,7 @@ struct batch_slots {
 };
 
 struct batch_job {
-    int rows, nnz, lanes;
+    int rows, nnz, lanes, longest; /* longest: entries of a row at most */
     enum batch_method method;
     enum batch_precond precond;
     int restart, zero_start;
