@@ -193,6 +193,8 @@ static spmv_status prepare(spmv_batch *batch, const int32_t *row_ptr, const int3
     job->rows = (int)batch->rows;
     job->nnz = (int)batch->nnz;
     job->lanes = batch_lanes(batch->rows);
+    for (int64_t i = 0; i < batch->rows; i++)
+        job->longest = row_ptr[i + 1] - row_ptr[i] > job->longest ? row_ptr[i + 1] - row_ptr[i] : job->longest;
     if (context_on_device(batch->ctx)) {
         job->slots.steps = count_steps(batch->rows, row_ptr);
         TRY(batch_prepare_cuda(batch));
@@ -355,14 +357,17 @@ static spmv_status judge(const spmv_batch *batch, const struct batch_outcome *ou
     int64_t failed = 0, first = 0;
     for (int64_t k = count - 1; k >= 0; k--) {
         const struct batch_outcome *const o = &outcome[k];
-        const spmv_batch_result full = {.status = (spmv_status)o->status,
+        const spmv_batch_result full = {.size = sizeof full,
+                                        .status = (spmv_status)o->status,
                                         .iterations = o->iterations,
                                         .restarts = o->restarts,
                                         .norm_b = o->norm_b,
                                         .tolerance = o->tolerance,
                                         .recurrence_residual = o->recurrence_residual,
                                         .true_residual = o->true_residual};
-        if (results != NULL)
+        if (results != NULL && size == sizeof full)
+            results[k] = full; /* a quarter of the time */
+        else if (results != NULL)
             result_write((char *)results + (size_t)k * size, size, &full, sizeof full);
         if (full.status != SPMV_OK) {
             failed++;
@@ -387,8 +392,6 @@ static spmv_status solve(spmv_batch *batch, const void *values, const void *b, v
     const char *const call = "spmv_batch_solve";
     spmv_context *const ctx = batch->ctx;
     spmv_status st = SPMV_OK;
-    void *copy = NULL;
-    const void *outcome = NULL;
     struct batch_job job = batch->job;
     TRY(check_call(batch, call, values, count));
     TRY(csr_check_square(ctx, call, batch->rows, batch->cols));
@@ -404,22 +407,21 @@ static spmv_status solve(spmv_batch *batch, const void *values, const void *b, v
     }
     if (count == 0)
         return SPMV_OK;
-    TRY(need_outcomes(batch, count));
     job.val = values;
     job.b = b;
     job.x = x;
     job.count = count;
-    job.outcome = batch->outcome;
     if (context_on_device(ctx)) {
         TRY(spmv_synchronize(ctx)); /* fails while a graph is captured */
         TRY(batch_solve_cuda(batch, &job));
+        TRY(spmv_synchronize(ctx));
     } else {
+        TRY(need_outcomes(batch, count));
+        job.outcome = batch->outcome;
         batch_solve_host(batch, &job);
     }
-    TRY(context_read(ctx, job.outcome, count * (int64_t)sizeof *job.outcome, "results of a batch", &copy, &outcome));
-    st = judge(batch, outcome, count, results, size);
+    st = judge(batch, job.outcome, count, results, size);
 done:
-    host_free(copy);
     return st;
 }
 

@@ -1,10 +1,15 @@
 /* Batches on a GPU: the methods of batch_methods.h, a block for each system.
  *
  * Idea:       a block takes the next system that is left, until none is. Its threads are the lanes of
- *             batch_internal.h, so a block has 32 to 256. There are two kernels:
- *             solve_staged, for real systems of up to BATCH_SMALL rows whose values fit: values, columns and the vector
- *             that a product gathers from are in shared memory, all other vectors in registers. A value is read from memory
- *             once a solve, not once a product. Values lie by the ranks of entries in their rows (batch_slots).
+ *             batch_internal.h, so a block has 32 to 256. There are three kernels:
+ *             solve_short, for cg and bicgstab with real systems of up to BATCH_OWN SHORT_LANES rows of up to
+ *             SHORT_ENTRIES entries: only the vector that a product gathers from is in shared memory. Values, columns
+ *             and all other vectors are in registers. Shared memory is what limits a product: its bandwidth is 128
+ *             bytes a cycle, and a value in it costs as much as the element of the vector.
+ *             solve_staged, for other real systems of up to BATCH_SMALL rows whose values fit: values, columns and the
+ *             vector that a product gathers from are in shared memory, all other vectors in registers. A value is read
+ *             from memory once a solve, not once a product. Values lie by the ranks of entries in their rows
+ *             (batch_slots).
  *             solve_any, for all others: vectors are in shared memory as far as they fit, then in a workspace of the
  *             block; values are read where they are.
  *             The basis of gmres is in the workspace: in shared memory it would leave room for few blocks.
@@ -12,7 +17,7 @@
  * Bytes:      values, b, x and 56 for each system; if they are not staged, values and columns once more a product.
  * Barriers:   batch_methods.h.
  * Balance:    systems, taken from a counter.
- * Bits:       the order of batch_internal.h, in both kernels.
+ * Bits:       the order of batch_internal.h, in all kernels.
  * Source:     a block a system, shared memory by priority: A. Kashi, P. Nayak, D. Kulkarni, A. Scheinberg, P. Lin,
  *             H. Anzt, "Batched sparse iterative solvers on GPU for the collision operator for fusion plasma
  *             simulations", IPDPS 2022.
@@ -37,6 +42,11 @@ static_assert((int)BATCH_WARP == (int)warp_lanes, "a group of lanes is a warp");
 /* MOST_SUMS: at once. OF_WARPS: two sets of the sums of all warps. */
 enum { MOST_WARPS = BATCH_MOST_LANES / BATCH_WARP, MOST_SUMS = 8, OF_WARPS = 2 * MOST_WARPS * MOST_SUMS };
 enum { APPLY_THREADS = 256 };
+
+/* Short rows: at most SHORT_ENTRIES entries, in systems of at most SHORT_LANES lanes. SHORT_THREADS of a multiprocessor
+ * leave 128 registers to each. PLANE, SPACE: the entries beyond those of a chain, and of a grid in the plane, which a
+ * product omits if no row has them. */
+enum { PLANE = 3, SPACE = 5, SHORT_ENTRIES = 8, SHORT_LANES = 128, SHORT_THREADS = 512 };
 
 /* ------------------------------------------------------------- numbers of the type */
 
@@ -95,15 +105,18 @@ template <typename T> struct numbers {
         else
             return fabs((double)a);
     }
-    static __device__ __attribute__((noinline)) T quotient(T a, T b)
+    static __device__ __attribute__((noinline)) T complex_quotient(T a, T b)
     {
-        if constexpr (IS_COMPLEX) {
-            const double size = modulus(b), re = (double)b.re / size, im = (double)b.im / size;
-            return {(PART)(((double)a.re * re + (double)a.im * im) / size),
-                    (PART)(((double)a.im * re - (double)a.re * im) / size)};
-        } else {
+        const double size = modulus(b), re = (double)b.re / size, im = (double)b.im / size;
+        return {(PART)(((double)a.re * re + (double)a.im * im) / size),
+                (PART)(((double)a.im * re - (double)a.re * im) / size)};
+    }
+    static __device__ T quotient(T a, T b)
+    {
+        if constexpr (IS_COMPLEX)
+            return complex_quotient(a, b);
+        else
             return a / b;
-        }
     }
     static __device__ bool is_finite(T a)
     {
@@ -161,7 +174,9 @@ template <typename T> struct own_vector<T, 0> {
     }
 };
 
-template <typename Type, int OWN_ROWS> struct system_solver : numbers<Type> {
+/* ENTRIES: entries of a row at most, with values and columns in registers; 0: they are in memory. Shorter rows are
+ * filled with the value -0 and a column where the input is 1: adding -0 changes no bit of a sum. */
+template <typename Type, int OWN_ROWS, int ENTRIES = 0> struct system_solver : numbers<Type> {
     using T = Type;
     using base = numbers<Type>;
     using base::conjugate;
@@ -192,17 +207,60 @@ template <typename Type, int OWN_ROWS> struct system_solver : numbers<Type> {
         const uint16_t *slot_col, *step_start;
         int shape[UNROLLED], step_first[UNROLLED];
         int most; /* entries of a row of the lane */
+        /* With ENTRIES: values, and two columns in a number, times the size of an element. */
+        T own_val[UNROLLED][ENTRIES > 0 ? ENTRIES : 1];
+        uint32_t own_col[UNROLLED][ENTRIES > 0 ? (ENTRIES + 1) / 2 : 1];
     };
 
-    /* Sums of all lanes, in every lane. */
+    static __device__ __forceinline__ void barrier(const group *g)
+    {
+        if (g->step == warp_lanes)
+            __syncwarp();
+        else
+            __syncthreads();
+    }
+
+    /* A lane that has sum j of `left` ones in sum_up. */
+    static constexpr __device__ int lane_with(int j, int left)
+    {
+        int lane = 0;
+        for (int distance = 1; left > 1; distance *= 2) {
+            const int half = (left + 1) / 2;
+            if (j >= half) {
+                lane += distance;
+                j -= half;
+            }
+            left = half;
+        }
+        return lane;
+    }
+
+    /* Sums of all lanes, in every lane. Where a lane has two sums, it sends one and goes on with the other, and its
+     * neighbour the other way round. That takes fewer shuffles than to add them one by one, in the same order. */
     template <typename S, int N> static __device__ __forceinline__ void sum_up(group *g, S (&s)[N])
     {
         static_assert(N <= MOST_SUMS, "place for the sums");
+        int left = N; /* sums in each lane */
 #pragma unroll
-        for (int j = 0; j < N; j++)
+        for (int distance = 1; distance < warp_lanes; distance *= 2) {
+            const bool upper = (g->lane & distance) != 0;
+            const int half = (left + 1) / 2;
 #pragma unroll
-            for (int distance = 1; distance < warp_lanes; distance *= 2)
-                s[j] += __shfl_xor_sync(0xffffffffu, s[j], distance);
+            for (int j = 0; j < half; j++)
+                if (j + half < left) {
+                    const S sent = upper ? s[j] : s[j + half];
+                    s[j] = (upper ? s[j + half] : s[j]) + __shfl_xor_sync(0xffffffffu, sent, distance);
+                } else {
+                    s[j] += __shfl_xor_sync(0xffffffffu, s[j], distance);
+                }
+            left = half;
+        }
+        if constexpr (N > 1) {
+            const S mine = s[0];
+#pragma unroll
+            for (int j = 0; j < N; j++)
+                s[j] = __shfl_sync(0xffffffffu, mine, lane_with(j, N));
+        }
         if (g->step == warp_lanes) {
             __syncwarp();
             return;
@@ -231,7 +289,25 @@ template <typename Type, int OWN_ROWS> struct system_solver : numbers<Type> {
                                                         const End &end)
     {
         const int n = job->rows;
-        if constexpr (OWN_ROWS == 0) {
+        if constexpr (ENTRIES > 0) { /* all loads before a test are in flight at once */
+            S sum[OWN_ROWS] = {};
+#pragma unroll
+            for (int e = 0; e < ENTRIES; e++) {
+                if ((e == PLANE || e == SPACE) && e >= g->most)
+                    break;
+#pragma unroll
+                for (int k = 0; k < OWN_ROWS; k++) {
+                    uint32_t pair = g->own_col[k][e / 2];
+                    asm volatile("" : "+r"(pair)); /* else both halves would be in registers */
+                    const uint32_t place = pair >> (e % 2 * 16) & 0xffff;
+                    add(g->lane + k * g->step, sum[k], g->own_val[k][e], (int)(place / sizeof(T)));
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < OWN_ROWS; k++)
+                if (g->lane + k * g->step < n)
+                    end(k, g->lane + k * g->step, sum[k]);
+        } else if constexpr (OWN_ROWS == 0) {
 #pragma unroll 1
             for (int i = g->lane; i < n; i += g->step) {
                 const int last = job->row_ptr[i + 1];
@@ -307,6 +383,12 @@ template <typename Type, int OWN_ROWS> struct system_solver : numbers<Type> {
 #define VECTOR(v, which)                                                                                               \
     vector_of v;                                                                                                       \
     v.open(g->vector[which])
+#define INPUT_VECTOR(v)                                                                                                \
+    vector_of v;                                                                                                       \
+    v.open(g->input)
+#define PUBLISH(v)                                                                                                     \
+    if constexpr (OWN_ROWS > 0)                                                                                        \
+    g->input[i] = v.at(k_, i)
 #define AT(v) v.at(k_, i)
 #define EACH_ROW(i)                                                                                                    \
     _Pragma("unroll UNROLLED") for (int k_ = 0, i = g->lane; OWN_ROWS > 0 ? k_ < OWN_ROWS : i < n;                     \
@@ -317,7 +399,7 @@ template <typename Type, int OWN_ROWS> struct system_solver : numbers<Type> {
 #define SUM_UP(S, s, n) sum_up<S, n>(g, s)
 #define TOTAL(s, j) s[j]
 #define TOTAL_DOT(s, j) total_dot(&s[j])
-#define BARRIER __syncthreads()
+#define BARRIER barrier(g)
 #define FIRST_LANE (g->lane == 0)
 #define MULTIPLY(q) multiply(g, job, q)
 #define RESIDUAL(S, s, b, factor, r) residual(g, job, s, b, factor, r)
@@ -427,6 +509,46 @@ __global__ void __launch_bounds__(BATCH_MOST_LANES, resident<T, METHOD>())
     });
 }
 
+/* Systems with short rows: the input of products in shared memory, all else in registers. */
+template <typename T, batch_method METHOD, int MOST_LANES>
+__global__ void __launch_bounds__(MOST_LANES, SHORT_THREADS / MOST_LANES)
+    solve_short(const __grid_constant__ batch_job job)
+{
+    using solver = system_solver<T, BATCH_OWN, SHORT_ENTRIES>;
+    SPMV_DYNAMIC_SHARED(shared);
+    __shared__ double of_warps[OF_WARPS + 1];
+    auto g = begin_block<solver>(of_warps);
+    if constexpr (MOST_LANES == warp_lanes)
+        g.step = warp_lanes; /* known to the compiler */
+    g.input = (T *)shared;
+    g.most = job.longest;
+#pragma unroll
+    for (int k = 0; k < BATCH_OWN; k++) {
+        const int i = g.lane + k * g.step, first = i < job.rows ? job.row_ptr[i] : 0;
+        const int length = i < job.rows ? job.row_ptr[i + 1] - first : 0;
+#pragma unroll
+        for (int e = 0; e < SHORT_ENTRIES; e++) {
+            const int column = e < length ? job.col[first + e] : job.rows;
+            const uint32_t place = (uint32_t)(column * (int)sizeof(T)) << e % 2 * 16;
+            g.own_col[k][e / 2] = e % 2 == 0 ? place : g.own_col[k][e / 2] | place;
+        }
+    }
+    if (g.lane == 0)
+        g.input[job.rows] = 1;
+    take_systems(job, [&](int64_t system) {
+        const T *const from = (const T *)job.val + system * job.nnz;
+#pragma unroll
+        for (int k = 0; k < BATCH_OWN; k++) {
+            const int i = g.lane + k * g.step, first = i < job.rows ? job.row_ptr[i] : 0;
+            const int length = i < job.rows ? job.row_ptr[i + 1] - first : 0;
+#pragma unroll
+            for (int e = 0; e < SHORT_ENTRIES; e++)
+                g.own_val[k][e] = e < length ? from[first + e] : (T)-0.0;
+        }
+        solver::solve(&g, &job, METHOD, system);
+    });
+}
+
 /* Systems of any size, with values where they are. */
 template <typename T>
 __global__ void __launch_bounds__(BATCH_MOST_LANES) solve_any(const __grid_constant__ batch_job job)
@@ -478,9 +600,29 @@ template <typename T, typename Body> spmv_status with_staged(const spmv_batch *b
                                                  : body(kernel_of<solve_staged<T, BATCH_GMRES>>());
 }
 
+/* Calls body with the most lanes of the instance of solve_short for this number. */
+template <typename Body> spmv_status with_lanes(int lanes, const Body &body)
+{
+    if (lanes == warp_lanes)
+        return body(std::integral_constant<int, warp_lanes>());
+    return body(std::integral_constant<int, SHORT_LANES>());
+}
+
+/* The same for short rows. */
+template <typename T, int MOST_LANES, typename Body> spmv_status with_short(const spmv_batch *batch, const Body &body)
+{
+    return batch->job.method == BATCH_CG ? body(kernel_of<solve_short<T, BATCH_CG, MOST_LANES>>())
+                                         : body(kernel_of<solve_short<T, BATCH_BICGSTAB, MOST_LANES>>());
+}
+
 /* Calls body with the kernel_of the batch. */
 template <typename Body> spmv_status with_kernel(const spmv_batch *batch, const Body &body)
 {
+    if (batch->job.layout.short_rows)
+        return with_lanes(batch->job.lanes, [&](auto most) {
+            return batch->type == SPMV_F64 ? with_short<double, most.value>(batch, body)
+                                           : with_short<float, most.value>(batch, body);
+        });
     if (batch->job.layout.staged)
         return batch->type == SPMV_F64 ? with_staged<double>(batch, body) : with_staged<float>(batch, body);
     return with_floating(batch->type, [&](auto of) { return body(kernel_of<solve_any<decltype(of)>>()); });
@@ -515,19 +657,23 @@ void lay_out(spmv_batch *batch, int most_shared, int share)
     const int64_t size = (int64_t)spmv_type_size(batch->type), vector = batch->rows * size;
     batch_layout *const l = &batch->job.layout;
     places p = {most_shared, 0, 0};
-    l->input = p.take(vector);
-    l->staged = type_is_real(batch->type) && batch->rows <= BATCH_SMALL && batch->nnz <= UINT16_MAX;
+    l->input = p.take(vector + size);
+    const bool small = type_is_real(batch->type) && batch->rows <= BATCH_SMALL && l->input >= 0;
+    l->short_rows = small && batch->job.method != BATCH_GMRES && batch->job.lanes <= SHORT_LANES &&
+                    batch->job.longest <= SHORT_ENTRIES;
+    l->staged = small && !l->short_rows && batch->nnz <= UINT16_MAX;
     if (l->staged) {
         l->val = p.take(batch->nnz * size);
         l->slot_col = p.take(batch->nnz * (int64_t)sizeof *batch->job.slots.col);
         l->step_start = p.take(batch->job.slots.steps * (int64_t)sizeof *batch->job.slots.step_start);
-        l->staged = l->input >= 0 && l->val >= 0 && l->slot_col >= 0 && l->step_start >= 0;
+        l->staged = l->val >= 0 && l->slot_col >= 0 && l->step_start >= 0;
     }
-    if (!l->staged) {
+    const bool in_memory = !l->staged && !l->short_rows;
+    if (in_memory) {
         p = {share, 0, 0};
         l->input = p.take(vector);
     }
-    for (int v = 0; v < batch_vectors(batch->job.method) && !l->staged; v++)
+    for (int v = 0; v < batch_vectors(batch->job.method) && in_memory; v++)
         l->vector[v] = p.take(vector);
     if (batch->job.method == BATCH_GMRES) {
         p.left = 0;
@@ -573,15 +719,18 @@ extern "C" spmv_status batch_prepare_cuda(spmv_batch *batch)
     });
 }
 
-extern "C" spmv_status batch_solve_cuda(const spmv_batch *batch, const batch_job *job)
+extern "C" spmv_status batch_solve_cuda(const spmv_batch *batch, batch_job *job)
 {
     const int blocks = job->count < batch->groups ? (int)job->count : batch->groups;
-    batch_job counted = *job;
-    counted.ticket = ((const cuda_state *)batch->ctx->device)->ticket;
+    cuda_state *const device = (cuda_state *)batch->ctx->device;
+    job->ticket = device->ticket;
     return on_device(batch->ctx, [&] {
-        return with_kernel(batch, [&](auto of) {
+        /* outcomes arrive while other systems are solved */
+        const spmv_status st = cuda_grow_staging(batch->ctx, job->count * (int64_t)sizeof *job->outcome);
+        job->outcome = (batch_outcome *)device->staging;
+        return st != SPMV_OK ? st : with_kernel(batch, [&](auto of) {
             return launch_shaped(batch->ctx, "spmv batch", {blocks, job->lanes, job->layout.shared_bytes, false},
-                                 of.kernel, counted);
+                                 of.kernel, *job);
         });
     });
 }

@@ -34,6 +34,8 @@ DEFINE_SUM_UP(double)
 #define FUNCTION static inline
 #define VECTOR_OF T *const
 #define VECTOR(v, which) T *const v = g->vector[which]
+#define INPUT_VECTOR(v) T *const v = g->input
+#define PUBLISH(v) ((void)0)
 #define AT(v) v[i]
 #define EACH_ROW(i)                                                                                                    \
     for (int begin_ = 0; begin_ < n; begin_ += g->lanes)                                                               \

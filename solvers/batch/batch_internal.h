@@ -51,8 +51,8 @@ enum batch_stop {
 
 /* The run of a recurrence. */
 struct batch_run {
-    double enough;   /* it ends at this norm of the residual */
-    double residual; /* the last one */
+    double enough;  /* it ends at this norm of the residual */
+    double squares; /* the square of the last norm */
     int64_t iterations, limit;
 };
 
@@ -69,7 +69,7 @@ struct batch_layout {
     int64_t val, slot_col, step_start; /* of a staged system */
     int64_t work_bytes;
     int shared_bytes;
-    bool staged;
+    bool staged, short_rows; /* on a GPU: the kernel, see batch_cuda.cu */
 };
 
 /* On a GPU, for systems whose values are in shared memory (batch_layout.staged). In each group of 32 rows the first
@@ -85,7 +85,7 @@ struct batch_slots {
 };
 
 struct batch_job {
-    int rows, nnz, lanes;
+    int rows, nnz, lanes, longest; /* longest: entries of a row at most */
     enum batch_method method;
     enum batch_precond precond;
     int restart, zero_start;
@@ -108,7 +108,7 @@ struct spmv_batch {
     int64_t rows, cols, nnz;
     spmv_type type;
     struct batch_job job;          /* the pattern, the options and the workspaces; no arrays of values and vectors */
-    struct batch_outcome *outcome; /* for `outcomes` systems, in the context's memory */
+    struct batch_outcome *outcome; /* for `outcomes` systems, on a CPU */
     int64_t outcomes, outcome_bytes;
     int groups; /* workspaces: groups of lanes that work at the same time */
     int64_t bytes;
@@ -126,7 +126,8 @@ void batch_apply_host(const spmv_batch *batch, const void *val, const void *x, v
 
 /* Lays out shared memory and workspaces, and sets batch->groups. */
 spmv_status batch_prepare_cuda(spmv_batch *batch) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
-spmv_status batch_solve_cuda(const spmv_batch *batch, const struct batch_job *job) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+/* Queued. Sets job->outcome, in page-locked memory of the context. */
+spmv_status batch_solve_cuda(const spmv_batch *batch, struct batch_job *job) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 spmv_status batch_apply_cuda(const spmv_batch *batch, const void *val, const void *x, void *y, int64_t count)
     CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 

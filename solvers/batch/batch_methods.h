@@ -6,6 +6,7 @@
  *                     times, plus, minus, scaled (by a real one), quotient, conjugate, modulus, number (of a
  *                     PART), widened (a c128), rounded (from a c128 times a factor), real_dot (Re conj(a) b), is_finite
  *   VECTOR(v, which)  declares a vector of which a lane sees its own elements
+ *   INPUT_VECTOR(v)   the same, and PUBLISH(v), within EACH_ROW, makes element i one of the input of products
  *   EACH_ROW(i) ...   the rows of the lane; within it AT(v): element i of a VECTOR
  *   SUMS(S, s, n)     declares n sums of the real type S, which are 0
  *   ADD(s, j, value)  adds to sum j, within EACH_ROW
@@ -28,16 +29,26 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* Notes the residual of another iteration. Returns whether the run ends, with *stop. */
-FUNCTION bool TYPED(iterated)(struct batch_run *run, double residual, enum batch_stop *stop)
+/* Notes the square of the residual of another iteration. Returns whether the run ends, with *stop. Squares are
+ * compared, because a root in each iteration takes a GPU nearly as long as a sum. */
+FUNCTION bool TYPED(iterated)(struct batch_run *run, double squares, enum batch_stop *stop)
 {
     run->iterations++;
-    run->residual = residual;
-    *stop = residual - residual != 0        ? BATCH_NOT_FINITE
-            : residual <= run->enough       ? BATCH_CONVERGED
-            : run->iterations >= run->limit ? BATCH_LIMIT
-                                            : BATCH_CYCLE;
+    run->squares = squares;
+    *stop = squares - squares != 0                 ? BATCH_NOT_FINITE
+            : squares <= run->enough * run->enough ? BATCH_CONVERGED
+            : run->iterations >= run->limit        ? BATCH_LIMIT
+                                                   : BATCH_CYCLE;
     return *stop != BATCH_CYCLE;
+}
+
+/* Whether the inner product of two vectors with these squares is roundoff. Roots are taken only if squares do not
+ * tell, also because they underflow. */
+FUNCTION bool TYPED(vanishes)(T product, double vanishing, double squares, double other_squares)
+{
+    const double size = TYPED(modulus)(product);
+    return !(size * size > vanishing * vanishing * squares * other_squares) &&
+           !(size > vanishing * sqrt(squares) * sqrt(other_squares));
 }
 
 /* Solves A d = r, with d from 0 and M^-1 = diag(w). r is overwritten. */
@@ -45,7 +56,7 @@ FUNCTION enum batch_stop TYPED(run_cg)(struct TYPED(group) * g, const struct bat
                                        VECTOR_OF w, struct batch_run *run)
 {
     const int n = job->rows;
-    T *const p = g->input;
+    INPUT_VECTOR(p);
     VECTOR(q, BATCH_METHOD);
     PART rz;
     enum batch_stop stop;
@@ -55,7 +66,8 @@ FUNCTION enum batch_stop TYPED(run_cg)(struct TYPED(group) * g, const struct bat
         {
             const T z = TYPED(times)(AT(w), AT(r));
             AT(d) = TYPED(number)(0);
-            p[i] = z;
+            AT(p) = z;
+            PUBLISH(p);
             ADD(s, 0, TYPED(real_dot)(AT(r), z));
         }
         SUM_UP(PART, s, 1);
@@ -69,7 +81,7 @@ FUNCTION enum batch_stop TYPED(run_cg)(struct TYPED(group) * g, const struct bat
         MULTIPLY(q);
         EACH_ROW(i)
         {
-            ADD(curvature, 0, TYPED(real_dot)(p[i], AT(q)));
+            ADD(curvature, 0, TYPED(real_dot)(AT(p), AT(q)));
         }
         SUM_UP(PART, curvature, 1);
         const PART pq = TOTAL(curvature, 0), alpha = rz / pq;
@@ -77,19 +89,20 @@ FUNCTION enum batch_stop TYPED(run_cg)(struct TYPED(group) * g, const struct bat
             return pq - pq == 0 ? BATCH_NOT_POSITIVE : BATCH_NOT_FINITE;
         EACH_ROW(i)
         {
-            AT(d) = TYPED(plus)(AT(d), TYPED(scaled)(alpha, p[i]));
+            AT(d) = TYPED(plus)(AT(d), TYPED(scaled)(alpha, AT(p)));
             AT(r) = TYPED(minus)(AT(r), TYPED(scaled)(alpha, AT(q)));
             ADD(s, 0, TYPED(real_dot)(AT(r), AT(r)));
             ADD(s, 1, TYPED(real_dot)(AT(r), TYPED(times)(AT(w), AT(r))));
         }
         SUM_UP(PART, s, 2);
-        if (TYPED(iterated)(run, sqrt((double)TOTAL(s, 0)), &stop))
+        if (TYPED(iterated)(run, (double)TOTAL(s, 0), &stop))
             return stop;
         const PART beta = TOTAL(s, 1) / rz;
         rz = TOTAL(s, 1);
         EACH_ROW(i)
         {
-            p[i] = TYPED(plus)(TYPED(times)(AT(w), AT(r)), TYPED(scaled)(beta, p[i]));
+            AT(p) = TYPED(plus)(TYPED(times)(AT(w), AT(r)), TYPED(scaled)(beta, AT(p)));
+            PUBLISH(p);
         }
         BARRIER;
     }
@@ -106,7 +119,7 @@ FUNCTION enum batch_stop TYPED(run_bicgstab)(struct TYPED(group) * g, const stru
     VECTOR(v, BATCH_METHOD + 2);
     VECTOR(t, BATCH_METHOD + 3);
     const double vanishing = job->roundoff * job->roundoff;
-    double norm_shadow;
+    double of_shadow;
     enum batch_stop stop;
     T rho;
     {
@@ -120,7 +133,7 @@ FUNCTION enum batch_stop TYPED(run_bicgstab)(struct TYPED(group) * g, const stru
         }
         SUM_UP(PART, s, 1);
         rho = TYPED(number)(TOTAL(s, 0));
-        norm_shadow = sqrt((double)TOTAL(s, 0));
+        of_shadow = (double)TOTAL(s, 0);
     }
     for (;;) {
         SUMS(PART, first, 1 + DOT_SUMS);
@@ -137,7 +150,7 @@ FUNCTION enum batch_stop TYPED(run_bicgstab)(struct TYPED(group) * g, const stru
         const T projected = TOTAL_DOT(first, 1);
         if (!TYPED(is_finite)(projected) || !(TOTAL(first, 0) < INFINITY))
             return BATCH_NOT_FINITE;
-        if (!(TYPED(modulus)(projected) > vanishing * norm_shadow * sqrt((double)TOTAL(first, 0))))
+        if (TYPED(vanishes)(projected, vanishing, of_shadow, (double)TOTAL(first, 0)))
             return BATCH_BROKEN;
         const T alpha = TYPED(quotient)(rho, projected);
         /* s = r - alpha v, in r; t = A M^-1 s; omega = (t, s) / (t, t) */
@@ -156,15 +169,15 @@ FUNCTION enum batch_stop TYPED(run_bicgstab)(struct TYPED(group) * g, const stru
             ADD_DOT(second, 2, AT(t), AT(r));
         }
         SUM_UP(PART, second, 2 + DOT_SUMS);
-        const double norm_s = sqrt((double)TOTAL(second, 0));
-        if (norm_s <= run->enough) {
-            TYPED(iterated)(run, norm_s, &stop);
+        const double of_s = (double)TOTAL(second, 0);
+        if (of_s <= run->enough * run->enough) {
+            TYPED(iterated)(run, of_s, &stop);
             return stop;
         }
         const T stabilising = TOTAL_DOT(second, 2);
         if (!TYPED(is_finite)(stabilising) || !(TOTAL(second, 1) < INFINITY))
             return BATCH_NOT_FINITE;
-        if (!(TYPED(modulus)(stabilising) > vanishing * norm_s * sqrt((double)TOTAL(second, 1))))
+        if (TYPED(vanishes)(stabilising, vanishing, of_s, (double)TOTAL(second, 1)))
             return BATCH_BROKEN;
         const T omega = TYPED(scaled)(1 / TOTAL(second, 1), stabilising);
         EACH_ROW(i)
@@ -175,10 +188,10 @@ FUNCTION enum batch_stop TYPED(run_bicgstab)(struct TYPED(group) * g, const stru
             ADD_DOT(third, 1, AT(shadow), AT(r));
         }
         SUM_UP(PART, third, 1 + DOT_SUMS);
-        if (TYPED(iterated)(run, sqrt((double)TOTAL(third, 0)), &stop))
+        if (TYPED(iterated)(run, (double)TOTAL(third, 0), &stop))
             return stop;
         const T next = TOTAL_DOT(third, 1);
-        if (!(TYPED(modulus)(next) > vanishing * norm_shadow * run->residual))
+        if (TYPED(vanishes)(next, vanishing, of_shadow, (double)TOTAL(third, 0)))
             return BATCH_BROKEN;
         const T beta = TYPED(times)(TYPED(quotient)(next, rho), TYPED(quotient)(alpha, omega));
         rho = next;
@@ -299,7 +312,7 @@ FUNCTION enum batch_stop TYPED(run_gmres)(struct TYPED(group) * g, const struct 
             break;
         }
         j++;
-        if (!TYPED(iterated)(run, residual, &stop) && !(1 / length < INFINITY))
+        if (!TYPED(iterated)(run, residual * residual, &stop) && !(1 / length < INFINITY))
             break; /* the space is complete: what rounding left needs another cycle */
     }
     /* d = M^-1 V y, y in rhs */
@@ -424,7 +437,8 @@ FUNCTION void TYPED(solve)(struct TYPED(group) * g, const struct batch_job *job,
         SUM_UP(double, s, 1);
         const double before = rho, after = sqrt(TOTAL(s, 0));
         if (runs == 0) {
-            rho = run.residual = after;
+            rho = after;
+            run.squares = TOTAL(s, 0);
             if (status == SPMV_OK && after - after != 0)
                 status = SPMV_ERROR_NOT_FINITE;
         } else if (after < rho) {
@@ -461,7 +475,7 @@ FUNCTION void TYPED(solve)(struct TYPED(group) * g, const struct batch_job *job,
         struct batch_outcome *const o = &job->outcome[system];
         o->norm_b = norm / factor;
         o->tolerance = tolerance / factor;
-        o->recurrence_residual = run.residual / factor;
+        o->recurrence_residual = sqrt(run.squares) / factor;
         o->true_residual = rho / factor;
         o->iterations = run.iterations;
         o->restarts = runs > 1 ? runs - 2 : 0;

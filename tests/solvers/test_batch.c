@@ -48,15 +48,18 @@ static double entry(uint64_t seed, int64_t i, int64_t j)
     return support_uniform(&state);
 }
 
-/* Row i of system k: neighbours i +- 1 and i +- 7; row and column 0 have an entry for each fifth unknown. Entries have
- * a modulus below 1.5, the diagonal exceeds their sum. */
-static bool is_neighbour(int64_t i, int64_t j)
+/* Row i of system k: neighbours i +- 1, and i +- 7 except in a chain; in an arrow row and column 0 have an entry for
+ * each fifth unknown. Entries have a modulus below 1.5, the diagonal exceeds their sum. */
+enum shape { ARROW, GRID, CHAIN, SHAPES };
+
+static bool is_neighbour(enum shape shape, int64_t i, int64_t j)
 {
     const int64_t distance = i > j ? i - j : j - i;
-    return distance == 1 || distance == 7 || (distance > 0 && (i == 0 || j == 0) && distance % 5 == 0);
+    return distance == 1 || (distance == 7 && shape != CHAIN) ||
+           (distance > 0 && (i == 0 || j == 0) && distance % 5 == 0 && shape == ARROW);
 }
 
-static struct systems make_systems(spmv_type type, int64_t n, int64_t count, bool hermitian)
+static struct systems make_shape(enum shape shape, spmv_type type, int64_t n, int64_t count, bool hermitian)
 {
     struct systems s = {.type = type, .n = n, .count = count};
     s.row_ptr = support_zeros(n + 1, sizeof *s.row_ptr);
@@ -65,7 +68,7 @@ static struct systems make_systems(spmv_type type, int64_t n, int64_t count, boo
         for (int64_t i = 0; i < n; i++) {
             s.row_ptr[i] = s.nnz;
             for (int64_t j = n - 1; j >= 0; j--)
-                for (int copy = 0; copy < (i == j ? 2 : is_neighbour(i, j)); copy++, s.nnz++)
+                for (int copy = 0; copy < (i == j ? 2 : is_neighbour(shape, i, j)); copy++, s.nnz++)
                     if (pass == 1)
                         s.col[s.nnz] = (int32_t)j;
         }
@@ -89,6 +92,11 @@ static struct systems make_systems(spmv_type type, int64_t n, int64_t count, boo
             }
         }
     return s;
+}
+
+static struct systems make_systems(spmv_type type, int64_t n, int64_t count, bool hermitian)
+{
+    return make_shape(ARROW, type, n, count, hermitian);
 }
 
 static void free_systems(struct systems *s)
@@ -189,20 +197,22 @@ static void check_bits(struct systems *s, const spmv_batch_options *o, const voi
 /* Rows at and beside the ends of warps, of blocks, and of what a block keeps in registers. */
 static void solutions(void **state)
 {
-    static const int64_t sizes[] = {1, 2, 31, 33, 128, 129, 300, 700, 1024, 1030};
+    static const int64_t sizes[] = {1, 2, 31, 33, 128, 129, 300, 512, 513, 700, 1024, 1030};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     spmv_context *const ctx = *state;
-    for (int i = 0; i < SIZES; i++)
+    for (int i = 0; i < SIZES * SHAPES; i++)
         for (int t = 0; t < TYPES; t++)
             for (int solver = 0; spmv_batch_solver_name(solver) != NULL; solver++) {
-                if (sizes[i] > 300 && (i + t + solver) % 2 == 0)
+                const int64_t n = sizes[i % SIZES];
+                const enum shape shape = (enum shape)(i / SIZES);
+                if ((n > 300 && (i + t + solver) % 2 == 0) || (shape != ARROW && type_is_complex(types[t])))
                     continue;
                 spmv_batch_options o = batch_options();
                 o.solver = spmv_batch_solver_name(solver);
                 o.precond = (i + t) % 3 == 0 ? "none" : (i + t) % 3 == 1 ? "jacobi" : NULL;
                 o.rtol = type_part(types[t]) == SPMV_F32 ? 1e-5 : 1e-10;
                 o.restart = 11;
-                struct systems s = make_systems(types[t], sizes[i], sizes[i] > 300 ? 2 : 5, solver == 0);
+                struct systems s = make_shape(shape, types[t], n, n > 300 ? 2 : 5, solver == 0);
                 for (int64_t k = 0; k < s.count * s.n; k++) /* the start */
                     set_number(s.type, s.x, k, entry(5, k, 0), entry(6, k, 0));
                 void *const start = numbers_of(s.type, s.count * s.n);
