@@ -46,7 +46,7 @@ enum { APPLY_THREADS = 256 };
 /* Short rows: at most SHORT_ENTRIES entries, in systems of at most SHORT_LANES lanes. SHORT_THREADS of a multiprocessor
  * leave 128 registers to each. PLANE, SPACE: the entries beyond those of a chain, and of a grid in the plane, which a
  * product omits if no row has them. */
-enum { PLANE = 3, SPACE = 5, SHORT_ENTRIES = 8, SHORT_LANES = 128, SHORT_THREADS = 512 };
+enum { PLANE = 3, SPACE = 5, SHORT_ENTRIES = 8, SHORT_LANES = 256, SHORT_THREADS = 512 };
 
 /* ------------------------------------------------------------- numbers of the type */
 
