@@ -644,12 +644,17 @@ static PyObject *backend_built(PyObject *module, PyObject *arguments)
     return PyBool_FromLong(spmv_backend_parse(name, &backend) == SPMV_OK && spmv_backend_built(backend));
 }
 
-PyMethodDef context_methods[] = {
-    {"context", context_create, METH_VARARGS, NULL},      {"context_info", context_info, METH_VARARGS, NULL},
-    {"wait", context_wait, METH_VARARGS, NULL},           {"set_stream", set_stream, METH_VARARGS, NULL},
-    {"get_stream", get_stream, METH_VARARGS, NULL},       {"block", block, METH_VARARGS, NULL},
-    {"address", address_of, METH_VARARGS, NULL},          {"upload", upload, METH_VARARGS, NULL},
-    {"download", download, METH_VARARGS, NULL},           {"buffer_address", buffer_address, METH_O, NULL},
-                                  {"finite", finite, METH_VARARGS, NULL},
-                                  {"view_memory", view_memory, METH_VARARGS, NULL},
-    {"backend_built", backend_built, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+PyMethodDef context_methods[] = {{"context", context_create, METH_VARARGS, NULL},
+                                 {"context_info", context_info, METH_VARARGS, NULL},
+                                 {"wait", context_wait, METH_VARARGS, NULL},
+                                 {"set_stream", set_stream, METH_VARARGS, NULL},
+                                 {"get_stream", get_stream, METH_VARARGS, NULL},
+                                 {"block", block, METH_VARARGS, NULL},
+                                 {"address", address_of, METH_VARARGS, NULL},
+                                 {"upload", upload, METH_VARARGS, NULL},
+                                 {"download", download, METH_VARARGS, NULL},
+                                 {"buffer_address", buffer_address, METH_O, NULL},
+                                 {"finite", finite, METH_VARARGS, NULL},
+                                 {"view_memory", view_memory, METH_VARARGS, NULL},
+                                 {"backend_built", backend_built, METH_VARARGS, NULL},
+                                 {NULL, NULL, 0, NULL}};
