@@ -601,8 +601,8 @@ static PyObject *buffer_address(PyObject *module, PyObject *array)
     return begin;
 }
 
-/* finite(address, n, bytes): whether n numbers of 8 or 4 bytes are finite; False for other numbers of bytes. */
-static PyObject *finite(PyObject *module, PyObject *arguments)
+/* all_finite(address, n, bytes): whether n numbers of 8 or 4 bytes are finite; False for other numbers of bytes. */
+static PyObject *all_finite(PyObject *module, PyObject *arguments)
 {
     unsigned long long from;
     long long n;
@@ -644,17 +644,11 @@ static PyObject *backend_built(PyObject *module, PyObject *arguments)
     return PyBool_FromLong(spmv_backend_parse(name, &backend) == SPMV_OK && spmv_backend_built(backend));
 }
 
-PyMethodDef context_methods[] = {{"context", context_create, METH_VARARGS, NULL},
-                                 {"context_info", context_info, METH_VARARGS, NULL},
-                                 {"wait", context_wait, METH_VARARGS, NULL},
-                                 {"set_stream", set_stream, METH_VARARGS, NULL},
-                                 {"get_stream", get_stream, METH_VARARGS, NULL},
-                                 {"block", block, METH_VARARGS, NULL},
-                                 {"address", address_of, METH_VARARGS, NULL},
-                                 {"upload", upload, METH_VARARGS, NULL},
-                                 {"download", download, METH_VARARGS, NULL},
-                                 {"buffer_address", buffer_address, METH_O, NULL},
-                                 {"finite", finite, METH_VARARGS, NULL},
-                                 {"view_memory", view_memory, METH_VARARGS, NULL},
-                                 {"backend_built", backend_built, METH_VARARGS, NULL},
-                                 {NULL, NULL, 0, NULL}};
+PyMethodDef context_methods[] = {
+    {"context", context_create, METH_VARARGS, NULL},      {"context_info", context_info, METH_VARARGS, NULL},
+    {"wait", context_wait, METH_VARARGS, NULL},           {"set_stream", set_stream, METH_VARARGS, NULL},
+    {"get_stream", get_stream, METH_VARARGS, NULL},       {"block", block, METH_VARARGS, NULL},
+    {"address", address_of, METH_VARARGS, NULL},          {"upload", upload, METH_VARARGS, NULL},
+    {"download", download, METH_VARARGS, NULL},           {"buffer_address", buffer_address, METH_O, NULL},
+    {"all_finite", all_finite, METH_VARARGS, NULL},       {"view_memory", view_memory, METH_VARARGS, NULL},
+    {"backend_built", backend_built, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};

@@ -514,7 +514,7 @@ def check_finite(v: View, name: str) -> None:
 def is_finite(v: View, size: int | None = None) -> bool:
     """Whether all numbers in host memory are finite, or the first so many; False for some types that are not of vectors."""
     parts = 2 if v.dtype.kind == "c" else 1
-    return v.contiguous and _core.finite(v.address, parts * (v.size if size is None else size), v.dtype.itemsize // parts)
+    return v.contiguous and _core.all_finite(v.address, parts * (v.size if size is None else size), v.dtype.itemsize // parts)
 
 
 def raise_not_finite(array: np.ndarray, name: str) -> None:
