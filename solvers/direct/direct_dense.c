@@ -142,6 +142,18 @@ static void subtract(double *sum, const double *a, const double *b, int parts)
     sum[1] -= a[0] * b[1] + a[1] * b[0];
 }
 
+/* ldexp(x, exponent), by a product where the power of two is a normal number */
+static double scaled(double x, double exponent)
+{
+    enum { MOST = 1022, BIAS = 1023, FRACTION = 52 };
+    if (!(fabs(exponent) <= MOST))
+        return ldexp(x, (int)exponent);
+    const uint64_t bits = (uint64_t)((int64_t)exponent + BIAS) << FRACTION;
+    double power = 0;
+    memcpy(&power, &bits, sizeof power);
+    return x * power;
+}
+
 /* to -= factor from, n numbers */
 WIDE static void subtract_row(double *restrict to, const double *restrict from, const double *factor, int64_t n,
                               int parts)
@@ -227,7 +239,7 @@ static double fill(const struct dense *d)
             double *const to = d->lu + (p->row[k] * d->n + j) * d->parts;
             in_row(d, p->row[k])[j / 64] |= (uint64_t)1 << j % 64;
             for (int q = 0; q < d->parts; q++)
-                to[q] = ldexp(d->val[k * d->parts + q], (int)(d->row[p->row[k]] + d->col[j]));
+                to[q] = scaled(d->val[k * d->parts + q], d->row[p->row[k]] + d->col[j]);
             sum += modulus(to, d->parts);
         }
         norm = fmax(norm, sum);
@@ -610,13 +622,13 @@ static void apply_inverse(const struct dense *d, bool adjoint, double *y, double
 {
     const double *const first = adjoint ? d->col : d->row, *const last = adjoint ? d->row : d->col;
     for (int64_t i = 0; i < d->n * d->parts; i++)
-        y[i] = ldexp(y[i], (int)first[i / d->parts]);
+        y[i] = scaled(y[i], first[i / d->parts]);
     if (adjoint)
         solve_transposed(d, y, work);
     else
         solve_scaled(d, y, work);
     for (int64_t i = 0; i < d->n * d->parts; i++)
-        y[i] = ldexp(y[i], (int)last[i / d->parts]);
+        y[i] = scaled(y[i], last[i / d->parts]);
 }
 
 /* r = r - A x, or r - A^H x */
