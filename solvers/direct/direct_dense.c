@@ -58,18 +58,18 @@ enum { SPARSE = 8 };
 struct dense {
     struct direct_problem problem;
     int64_t n;
-    int parts;          /* doubles per number */
-    const double *val;  /* of the problem, since the last factorisation */
-    double *lu;         /* n x n numbers by rows: A', then its factors */
-    int32_t *row_at;    /* row k of P A' is row row_at[k] of A' */
-    bool odd;           /* P is of an odd number of exchanges */
-    int32_t *below;     /* rows */
-    int64_t words;      /* of a set of columns: j is in it if bit j % 64 of word j / 64 is set */
-    uint64_t *in_row;   /* of each row: the columns whose number may be other than 0 */
-    struct span *l, *u; /* the rows of L and U */
-    int32_t *columns;   /* of these spans */
-    double *row, *col;  /* exponents of R and C */
-    double *work;       /* 3 n numbers */
+    int parts;             /* doubles per number */
+    const double *val;     /* of the problem, since the last factorisation */
+    double *lu;            /* n x n numbers by rows: A', then its factors */
+    int32_t *row_at;       /* row k of P A' is row row_at[k] of A' */
+    bool odd;              /* P is of an odd number of exchanges */
+    int32_t *near, *below; /* rows */
+    int64_t words;         /* of a set of columns: j is in it if bit j % 64 of word j / 64 is set */
+    uint64_t *in_row;      /* of each row: the columns whose number may be other than 0 */
+    struct span *l, *u;    /* the rows of L and U */
+    int32_t *columns;      /* of these spans */
+    double *row, *col;     /* exponents of R and C */
+    double *work;          /* 3 n numbers */
 };
 
 static double modulus(const double *number, int parts)
@@ -276,13 +276,32 @@ static void subtract_span(double *to, const double *from, const double *factor, 
             subtract(to + s.column[p] * parts, from + s.column[p] * parts, factor, parts);
 }
 
-/* d->below: the rows behind k that may have a number in column k. Returns how many. */
-static int64_t find_below(const struct dense *d, int64_t k)
+/* Whether a row has columns of the panel that begins there: these are in one word. */
+static bool meets_panel(const uint64_t *set, int64_t panel)
+{
+    return (set[panel / 64] >> panel % 64 & (((uint64_t)1 << PANEL) - 1)) != 0;
+}
+
+/* d->near: the rows from that of the panel on which have columns of it. None is added while the panel is eliminated: rows
+ * change only by others that share a column, and exchanges are of one of them with the next row of the panel. Returns how
+ * many. */
+static int64_t find_near(const struct dense *d, int64_t panel)
 {
     int64_t count = 0;
-    for (int64_t i = k + 1; i < d->n; i++) {
-        d->below[count] = (int32_t)i;
-        count += is_member(in_row(d, i), k);
+    for (int64_t i = panel; i < d->n; i++) {
+        d->near[count] = (int32_t)i;
+        count += meets_panel(in_row(d, i), panel);
+    }
+    return count;
+}
+
+/* d->below: those of them behind k that may have a number in column k. Returns how many. */
+static int64_t find_below(const struct dense *d, int64_t k, int64_t near)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < near; p++) {
+        d->below[count] = d->near[p];
+        count += d->near[p] > k && is_member(in_row(d, d->near[p]), k);
     }
     return count;
 }
@@ -304,10 +323,10 @@ static int64_t find_pivot(const struct dense *d, int64_t k, int64_t below)
 
 /* Eliminates column k, of the panel from `panel` to `end`: exchanges rows, and changes row k, and in the rows below the
  * columns of the panel. Returns whether there is a pivot. */
-static bool eliminate_column(struct dense *d, int64_t k, int64_t panel, int64_t end)
+static bool eliminate_column(struct dense *d, int64_t k, int64_t panel, int64_t end, int64_t near)
 {
     const int parts = d->parts;
-    const int64_t below = find_below(d, k), pivot = find_pivot(d, k, below);
+    const int64_t below = find_below(d, k, near), pivot = find_pivot(d, k, below);
     const bool stays = is_member(in_row(d, k), k); /* row k, among those below, if another one takes its place */
     if (modulus(number_at(d, pivot, k), parts) == 0)
         return false;
@@ -332,14 +351,8 @@ static bool eliminate_column(struct dense *d, int64_t k, int64_t panel, int64_t 
     return true;
 }
 
-/* Whether a row has columns of the panel that begins there: these are in one word. */
-static bool meets_panel(const uint64_t *set, int64_t panel)
-{
-    return (set[panel / 64] >> panel % 64 & (((uint64_t)1 << PANEL) - 1)) != 0;
-}
-
 /* Changes the columns behind the panel, in the rows below it. */
-static void eliminate_behind(const struct dense *d, int64_t panel, int64_t end)
+static void eliminate_behind(const struct dense *d, int64_t panel, int64_t end, int64_t near)
 {
     const double *row[PANEL];
     struct span span[PANEL];
@@ -349,10 +362,11 @@ static void eliminate_behind(const struct dense *d, int64_t panel, int64_t end)
         span[p] = span_of(in_row(d, panel + p), end, d->n, d->columns + p * room_of(d->n));
         last = span[p].column == NULL ? max_i64(last, span[p].end) : last;
     }
-    for (int64_t i = end; i < d->n; i++) {
+    for (int64_t at = 0; at < near; at++) {
+        const int64_t i = d->near[at];
         const double *const factor = number_at(d, i, panel);
         int full = 0;
-        if (!meets_panel(in_row(d, i), panel))
+        if (i < end)
             continue;
         for (int64_t p = 0; p < end - panel; p++)
             full += modulus(factor + p * d->parts, d->parts) != 0 && span[p].column == NULL;
@@ -384,11 +398,11 @@ static int64_t eliminate(struct dense *d)
     for (int64_t i = 0; i < d->n; i++)
         d->row_at[i] = (int32_t)i;
     for (int64_t panel = 0; panel < d->n; panel += PANEL) {
-        const int64_t end = min_i64(panel + PANEL, d->n);
+        const int64_t end = min_i64(panel + PANEL, d->n), near = find_near(d, panel);
         for (int64_t k = panel; k < end; k++)
-            if (!eliminate_column(d, k, panel, end))
+            if (!eliminate_column(d, k, panel, end, near))
                 return k;
-        eliminate_behind(d, panel, end);
+        eliminate_behind(d, panel, end, near);
     }
     find_spans(d);
     return -1;
@@ -536,7 +550,7 @@ static double estimate_inverse(const struct dense *d)
 static void dense_close(void *state)
 {
     struct dense *const d = state;
-    host_free_all(d->lu, d->row_at, d->below, d->in_row, d->l, d->u, d->columns, d->row, d->col, d->work);
+    host_free_all(d->lu, d->row_at, d->near, d->below, d->in_row, d->l, d->u, d->columns, d->row, d->col, d->work);
     host_free(d);
 }
 
@@ -549,14 +563,14 @@ static spmv_status dense_open(const struct direct_problem *problem, void **state
     const int parts = problem->complex ? 2 : 1;
     const int64_t words = ceil_divide(n, 64);
     const int64_t spans = n * (int64_t)sizeof *d->l, columns = max_i64(n, PANEL) * room_of(n) * 4;
-    const int64_t sizes[] = {n * n * parts * 8, n * 4, n * 4, n * words * 8,    spans, spans,
-                             columns,           n * 8, n * 8, 3 * n * parts * 8};
+    const int64_t sizes[] = {n * n * parts * 8, n * 4, n * 4, n * 4, n * words * 8, spans, spans, columns, n * 8, n * 8,
+                             3 * n * parts * 8};
     *state = NULL;
     TRY(host_alloc(NULL, sizeof *d, "a dense factor", (void **)&d));
     *d = (struct dense){.problem = *problem, .n = n, .parts = parts, .words = words};
-    void **const arrays[] = {(void **)&d->lu,  (void **)&d->row_at, (void **)&d->below,   (void **)&d->in_row,
-                             (void **)&d->l,   (void **)&d->u,      (void **)&d->columns, (void **)&d->row,
-                             (void **)&d->col, (void **)&d->work};
+    void **const arrays[] = {(void **)&d->lu,     (void **)&d->row_at, (void **)&d->near, (void **)&d->below,
+                             (void **)&d->in_row, (void **)&d->l,      (void **)&d->u,    (void **)&d->columns,
+                             (void **)&d->row,    (void **)&d->col,    (void **)&d->work};
     figures->bytes = sizeof *d;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         TRY(host_alloc(NULL, sizes[i], "a dense factor", arrays[i]));
