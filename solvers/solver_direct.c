@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/threads.h"
 #include "solvers/precond/precond_costs.h"
 #include "solvers/solver_internal.h"
 
@@ -17,7 +18,7 @@
 static const double ROW = 1000, ENTRY = 40;
 
 /* The analysis is made if it takes a small part of what is left to do, and factors if both take a part of that: they
- * use one thread, and iterations all. */
+ * use one thread, and iterations all, unless A has so few entries that loops over them have one. */
 static const double WORTH_ANALYSIS = 2, LEAD = 2;
 
 /* Where digits of x are wanted (solver_forward_error.c), so many corrections follow as a rule. By iterations each takes
@@ -67,7 +68,8 @@ static void forget(spmv_solver *s)
 /* The lead over what is left of x. */
 static double lead_of(const spmv_solver *s)
 {
-    return s->options.accuracy > 0 ? LEAD / (1 + CORRECTIONS) : LEAD;
+    const bool alone = !context_on_device(s->ctx) && s->a.rows + s->a.nnz < TEAM_WORTH_AWAKE;
+    return (alone ? 1 : LEAD) / (s->options.accuracy > 0 ? 1 + CORRECTIONS : 1);
 }
 
 double solver_worth_direct(const spmv_solver *s)

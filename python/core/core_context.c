@@ -587,6 +587,41 @@ static PyObject *download(PyObject *module, PyObject *arguments)
     return copy(arguments, false);
 }
 
+/* buffer_address(array): where an array in host memory begins; None: it does not tell. */
+static PyObject *buffer_address(PyObject *module, PyObject *array)
+{
+    Py_buffer buffer;
+    (void)module;
+    if (PyObject_GetBuffer(array, &buffer, PyBUF_STRIDES) != 0) {
+        PyErr_Clear();
+        return Py_NewRef(Py_None);
+    }
+    PyObject *const begin = PyLong_FromVoidPtr(buffer.buf);
+    PyBuffer_Release(&buffer);
+    return begin;
+}
+
+/* all_finite(address, n, bytes): whether n numbers of 8 or 4 bytes are finite; False for other numbers of bytes. */
+static PyObject *all_finite(PyObject *module, PyObject *arguments)
+{
+    unsigned long long from;
+    long long n;
+    int bytes;
+    static const uint64_t wide = 0x7ff0000000000000; /* exponents that no finite number has */
+    static const uint32_t narrow = 0x7f800000;
+    bool is = true;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "KLi", &from, &n, &bytes))
+        return NULL;
+    if (bytes == 8)
+        for (long long i = 0; i < n; i++)
+            is &= (((const uint64_t *)address(from))[i] & wide) != wide;
+    else if (bytes == 4)
+        for (long long i = 0; i < n; i++)
+            is &= (((const uint32_t *)address(from))[i] & narrow) != narrow;
+    return PyBool_FromLong(is && (bytes == 8 || bytes == 4));
+}
+
 /* A read-only view of host memory; the caller keeps the memory alive. */
 static PyObject *view_memory(PyObject *module, PyObject *arguments)
 {
@@ -614,5 +649,6 @@ PyMethodDef context_methods[] = {
     {"wait", context_wait, METH_VARARGS, NULL},           {"set_stream", set_stream, METH_VARARGS, NULL},
     {"get_stream", get_stream, METH_VARARGS, NULL},       {"block", block, METH_VARARGS, NULL},
     {"address", address_of, METH_VARARGS, NULL},          {"upload", upload, METH_VARARGS, NULL},
-    {"download", download, METH_VARARGS, NULL},           {"view_memory", view_memory, METH_VARARGS, NULL},
+    {"download", download, METH_VARARGS, NULL},           {"buffer_address", buffer_address, METH_O, NULL},
+    {"all_finite", all_finite, METH_VARARGS, NULL},       {"view_memory", view_memory, METH_VARARGS, NULL},
     {"backend_built", backend_built, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};

@@ -2,6 +2,7 @@
 """Solvers: SciPy's signature and values, preconditioners, callbacks, failures."""
 
 import copy
+import dataclasses
 import pickle
 
 import numpy as np
@@ -931,3 +932,36 @@ def test_factors_take_complex_columns(trans):
         result = solver.solve(op @ X, trans=trans)
         assert result.converged and result.solver == "direct" and len(result.columns) == 5
         np.testing.assert_allclose(result.x, X, atol=1e-9)
+
+
+def test_result_has_all_fields():
+    """A result is filled without __init__."""
+    A = spmv.generate("poisson2d:4")
+    for b in (np.ones(16), np.ones((16, 3))):
+        result = spmv.solve(A, b)
+        names = [f.name for f in dataclasses.fields(spmv.Result)]
+        assert sorted(vars(result)) == sorted(names)
+        assert dataclasses.replace(result, message="other").message == "other"
+        assert pickle.loads(pickle.dumps(result)).iterations == result.iterations
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            result.converged = False
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
+def test_numbers_that_are_not_finite(dtype):
+    """Each number of a matrix and of b is looked at, and large ones are finite."""
+    indices, indptr = np.arange(9), np.arange(10)
+    large = np.full(9, np.finfo(dtype).max / 2, dtype)
+    b = np.ones(9, dtype)
+    assert spmv.solve((large, indices, indptr), large, shape=(9, 9)).converged
+    for at in range(9):
+        for wrong in (np.nan, np.inf, -np.inf) + ((1j * np.inf,) if np.dtype(dtype).kind == "c" else ()):
+            bad = large.copy()
+            bad[at] = wrong
+            with pytest.raises(ValueError, match=f"row {at}"):
+                spmv.Solver((bad, indices, indptr), shape=(9, 9))
+            with pytest.raises(ValueError, match=f"index {at}"):
+                spmv.solve((b, indices, indptr), bad, shape=(9, 9))
+    everywhere = np.ones((9, 2), dtype)[:, 0]  # neither contiguous nor writable
+    everywhere.flags.writeable = False
+    assert np.allclose(spmv.solve((b, indices, indptr), everywhere, shape=(9, 9)).x, 1)

@@ -987,6 +987,71 @@ static void determinant_by_hand(void **state)
     }
 }
 
+/* Row i has the entry 4 in column i + 1 (modulo n) and so many others anywhere, whose absolute values sum to less than 2. */
+static struct rows spread(int64_t n, int64_t others, int parts, uint64_t seed)
+{
+    struct rows r = new_rows(n, n * (others + 1), parts);
+    for (int64_t i = 0; i < n; i++) {
+        add(&r, i, (i + 1) % n, 4, 0);
+        for (int64_t e = 0; e < others; e++) {
+            const int64_t column = (int64_t)(support_random(&seed) % (uint64_t)n);
+            const double re = (double)(support_random(&seed) % 255) - 127,
+                         im = (double)(support_random(&seed) % 255) - 127;
+            add(&r, i, column, re / (256. * (double)others), im / (256. * (double)others));
+        }
+    }
+    return r;
+}
+
+/* b = A x, or A^H x */
+static void multiply_by(const struct rows *r, bool adjoint, const double *x, double *b)
+{
+    memset(b, 0, (size_t)(r->n * r->parts) * sizeof *b);
+    for (int64_t i = 0; i < r->n; i++)
+        for (int64_t k = r->row_ptr[i]; k < r->row_ptr[i + 1]; k++) {
+            const int64_t to = adjoint ? r->col[k] : i, from = adjoint ? i : r->col[k];
+            if (r->parts == 1) {
+                b[to] += r->val[k] * x[from];
+                continue;
+            }
+            const double re = r->val[2 * k], im = adjoint ? -r->val[2 * k + 1] : r->val[2 * k + 1];
+            b[2 * to] += re * x[2 * from] - im * x[2 * from + 1];
+            b[2 * to + 1] += re * x[2 * from + 1] + im * x[2 * from];
+        }
+}
+
+/* Dense factors with rows of few numbers and of many, around the sizes of panels and of words of sets. */
+static void dense_patterns(void **state)
+{
+    spmv_context *ctx = *state;
+    static const int64_t sizes[] = {1, 3, 4, 5, 63, 64, 65, 67, 130, 200};
+    enum { MOST = 200 };
+    double x[2 * MOST], b[2 * MOST], found[2 * MOST];
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int variant = 0; variant < 8; variant++) {
+            const int64_t n = sizes[s], others[] = {0, 1, n / 8, n};
+            const int parts = 1 + variant % 2;
+            struct rows r = spread(n, others[variant / 2], parts, (uint64_t)(10 * n + variant));
+            struct view v = view_of(ctx, &r, parts == 2 ? SPMV_C128 : SPMV_F64, 64, SPMV_MEMORY_HOST);
+            struct direct *d = NULL, *adjoint = NULL;
+            assert_ok(ctx, direct_create_dense(ctx, &v.csr, &d));
+            assert_ok(ctx, direct_create_adjoint(d, &adjoint));
+            for (int64_t i = 0; i < n * parts; i++)
+                x[i] = (double)(i % 15) - 7;
+            for (int of = 0; of < 2; of++) {
+                multiply_by(&r, of == 1, x, b);
+                assert_ok(ctx, direct_solve(of == 1 ? adjoint : d, v.csr.type, b, found));
+                for (int64_t i = 0; i < n * parts; i++)
+                    if (!(fabs(found[i] - x[i]) <= 1e-13))
+                        fail_msg("%lld rows, variant %d: %.17g, not %.17g", (long long)n, variant, found[i], x[i]);
+            }
+            direct_destroy(adjoint);
+            direct_destroy(d);
+            release_view(&v);
+            release(&r);
+        }
+}
+
 /* Of a library that counts eigenvalues. */
 static void inertia(void **state)
 {
@@ -1499,7 +1564,7 @@ int main(int argc, char **argv)
                                        with_context(several),     with_context(several_of_a_solver),
                                        with_context(any_number),  with_context(several_complex),
                                        with_context(determinant), with_context(inertia)};
-    const struct CMUnitTest always[] = {with_context(determinant_by_hand)};
+    const struct CMUnitTest always[] = {with_context(determinant_by_hand), with_context(dense_patterns)};
     const struct CMUnitTest all[] = {with_context(choice), with_context(fallback_on_memory), with_context(new_values),
                                      with_context(missing_module)};
     int failed = cmocka_run_group_tests(always, NULL, NULL), there = 0, count = 0;

@@ -108,11 +108,11 @@ class Result:
 
 
 def result_of(x: Any, status: str, message: str, rows: list[dict[str, Any]]) -> Result:
-    worst = max(rows, key=lambda r: (r["status"] != "SPMV_OK", r["true_residual"]))
-    row = dict(worst)
+    several = len(rows) > 1
+    row = dict(max(rows, key=lambda r: (r["status"] != "SPMV_OK", r["true_residual"])) if several else rows[0])
     row["status"] = status
     converged = status == "SPMV_OK"
-    columns = tuple({**r, "method": r["solver"]} for r in rows) if len(rows) > 1 else ()  # method: the old name
+    columns = tuple({**r, "method": r["solver"]} for r in rows) if several else ()  # method: the old name
     row.pop("method", None)
     if converged and row["forward_error"] > 5e-4:
         warnings.warn(
@@ -121,7 +121,10 @@ def result_of(x: Any, status: str, message: str, rows: list[dict[str, Any]]) -> 
             AccuracyWarning,
             stacklevel=4,
         )
-    return Result(x=x, converged=converged, message=message, columns=columns, **row)
+    row.update(x=x, converged=converged, message=message, columns=columns)
+    made = object.__new__(Result)
+    made.__dict__.update(row)  # a fifth of the time of __init__, which sets each attribute of a frozen class alone
+    return made
 
 
 def _shown(context: Context, n: int, dtype: np.dtype, like: View, callback: Callable[[Any], Any]) -> Any:
@@ -346,7 +349,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         if not isinstance(preconditioner, str):
             in_m = np.dtype("float32") if inner else of_b
             own = _wrapped(preconditioner, matrix.shape[0], in_m, lambda: calling.kind, context)
-        self._options = option_numbers(given)
+        self._options = option_numbers(given) if options else _DEFAULTS
         name = "none" if own is not None else preconditioner
         self._args = (
             *settings(
@@ -529,6 +532,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
 
     def _typed(self, dtype: np.dtype) -> Solver:
         """The solver for a b of this type: this one, or another if b has more digits or is complex."""
+        if dtype == self._dtype:
+            return self
         wanted = np.result_type(self._dtype, dtype) if dtype.kind in "biufc" else self._dtype
         if not self._free_type or wanted == self._dtype or wanted not in FLOATING:
             return self
@@ -873,6 +878,7 @@ _OPTIONS: dict[str, Any] = dict(
     block=0, degree=-1, steps=0, shift=0.0, strength=0.0, fill=0.0, drop=-1.0, lowest=0.0, highest=0.0, smoother=None,
     update_values=0,
 )
+_DEFAULTS = tuple(_OPTIONS.values())
 
 
 def option_numbers(given: dict[str, Any]) -> tuple[Any, ...]:
