@@ -485,8 +485,9 @@ static spmv_status run_to_the_end(struct chain *c, struct runner *r)
 /* ------------------------------------------------------------- a sample */
 
 enum {
-    BEFORE_SAMPLE = 60,
-    WORTH_A_SAMPLE = 100, /* steps that are left: a sample costs about as much */
+    BEFORE_SAMPLE = 30,
+    MINRES_BEFORE_SAMPLE = 60, /* its residuals fall in steps */
+    WORTH_A_SAMPLE = 100,      /* steps that are left: a sample costs about as much */
     BEYOND_SAMPLE = 10,
     CANDIDATES = 5,
     MINRES_ROWS = 1000 /* minres mostly takes hundreds of steps: from so many rows on a sample costs a part of them */
@@ -838,7 +839,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     if (first->solver == &krylov_minres && !context_on_device(s->ctx)) {
         attempt.later = judge;
         if (samples)
-            judge = judge_for(c, first, BEFORE_SAMPLE * first->cost.step, WORTH_A_SAMPLE * first->cost.step);
+            judge = judge_for(c, first, MINRES_BEFORE_SAMPLE * first->cost.step, WORTH_A_SAMPLE * first->cost.step);
         judge.allows = samples ? samples_rival : makes_rival;
         judge.race = &attempt;
     }
