@@ -1040,8 +1040,8 @@ static void dense_patterns(void **state)
                 x[i] = (double)(i % 15) - 7;
             for (int of = 0; of < 2; of++) {
                 multiply_by(&r, of == 1, x, b);
-                void *const there_b = support_upload(ctx, b, n * parts * 8),
-                            *const there = support_upload(ctx, b, n * parts * 8);
+                void *const there_b = support_upload(ctx, b, n * parts * 8), *const there =
+                                                                                 support_upload(ctx, b, n * parts * 8);
                 assert_ok(ctx, direct_solve(of == 1 ? adjoint : d, v.csr.type, there_b, there));
                 assert_ok(ctx, spmv_download(ctx, there, found, n * parts * 8));
                 support_free_in(ctx, there_b, there);
