@@ -365,7 +365,7 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
 {
     spmv_preconditioner *const best = *winner->precond,
                                **const all[] = {&s->precond, &s->rival, &s->others[0], &s->others[1]};
-    static_assert(sizeof all / sizeof *all == 2 + SOLVER_OTHERS, "all are destroyed");
+    _Static_assert(sizeof all / sizeof *all == 2 + SOLVER_OTHERS, "all are destroyed");
     solver_drop_adjoint(s);
     s->began = s->settled ? s->began : s->solver; /* a verdict may follow another one */
     s->won = winner->solver;

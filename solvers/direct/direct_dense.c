@@ -44,7 +44,7 @@
 
 /* Columns that are eliminated together. */
 enum { PANEL = 4 };
-static_assert(PANEL == 4, "subtract_panel and solve_rows have four rows; those of a panel are in one word of a set");
+_Static_assert(PANEL == 4, "subtract_panel and solve_rows have four rows; those of a panel are in one word of a set");
 
 /* Columns of a row outside of which its numbers are 0. */
 struct span {
