@@ -363,23 +363,23 @@ static bool has_no_rival(const spmv_solver *s, const struct krylov_solver *solve
 /* The verdict: the solver keeps the winner, and the reason. The others are destroyed. */
 static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
-    spmv_preconditioner *const best = *winner->precond,
-                               **const all[] = {&s->precond, &s->rival, &s->others[0], &s->others[1]};
+    spmv_preconditioner *const best = *winner->precond, *const all[] = {s->precond, s->rival, s->others[0],
+                                                                        s->others[1]};
     _Static_assert(sizeof all / sizeof *all == 2 + SOLVER_OTHERS, "all are destroyed");
     solver_drop_adjoint(s);
     s->began = s->settled ? s->began : s->solver; /* a verdict may follow another one */
     s->won = winner->solver;
+    s->precond = best;
+    s->rival = NULL;
+    memset(s->others, 0, sizeof s->others);
     s->settled = true;
     snprintf(s->verdict, sizeof s->verdict, "%s", precond_name(best));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (*all[i] != best)
-            spmv_preconditioner_destroy(*all[i]); /* at the end of the solve, if that began with it */
-        *all[i] = NULL;
-    }
-    s->precond = best;
     write_verdict(s, winner, loser);
     solver_take_verdict(s);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) /* at last: runners have names of theirs */
+        if (all[i] != best)
+            spmv_preconditioner_destroy(all[i]); /* at the end of the solve, if that began with it */
 }
 
 bool solver_races(const spmv_solver *s, const struct krylov_solver *solver, const spmv_preconditioner *precond)
