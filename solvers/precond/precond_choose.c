@@ -730,8 +730,8 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
         else if (f.sampled || strcmp(choice->rival, "ic0") == 0)
             choice->spare = "cholesky";
     }
-    if (f.gpu && !f.ranks && choice->rival != NULL) /* a third one */
-        choice->spare = purpose != PRECOND_FOR_CG ? "ilut" : strcmp(choice->rival, "fsai") == 0 ? "amg" : "fsai";
+    if (f.gpu && !f.ranks && purpose == PRECOND_FOR_CG && choice->rival != NULL) /* a third one */
+        choice->spare = strcmp(choice->rival, "fsai") == 0 ? "amg" : "fsai";
     choice->nodes = f.nodes;
     choice->expected = f.smooth && f.distance > 0 ? f.steps : 0;
     choice->rival_setup = f.a != NULL && f.a->nnz > 0 ? products_of(&f, LEAST_WIDTH) / precond_products(f.a, 1) : 0;
