@@ -28,6 +28,20 @@ struct band {
     spmv_csr view;
 };
 
+/* A square matrix in these arrays. */
+static spmv_csr host_view(int64_t n, const int64_t *row_ptr, const int32_t *col, const double *val)
+{
+    return (spmv_csr){.rows = n,
+                      .cols = n,
+                      .nnz = row_ptr[n],
+                      .row_ptr = row_ptr,
+                      .row_ptr_bits = 64,
+                      .col = col,
+                      .val = val,
+                      .type = SPMV_F64,
+                      .memory = SPMV_MEMORY_HOST};
+}
+
 /* b = A x */
 static void multiply_band(struct band *m)
 {
@@ -62,15 +76,7 @@ static void fill(struct band *m, int n, int sign, bool square, double skew)
     for (int64_t k = 0; k < at; k++)
         m->narrow[k] = (float)(m->wide[2 * k] = m->val[k]);
     multiply_band(m);
-    m->view = (spmv_csr){.rows = n,
-                         .cols = n,
-                         .nnz = at,
-                         .row_ptr = m->row_ptr,
-                         .row_ptr_bits = 64,
-                         .col = m->col,
-                         .val = m->val,
-                         .type = SPMV_F64,
-                         .memory = SPMV_MEMORY_HOST};
+    m->view = host_view(n, m->row_ptr, m->col, m->val);
 }
 
 /* For vectors of this type. */
@@ -411,15 +417,7 @@ static void fill_cavity(struct cavity *m, double weak)
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
             m->b[i] += m->val[k] * m->x[m->col[k]];
     }
-    m->view = (spmv_csr){.rows = CAVITY,
-                         .cols = CAVITY,
-                         .nnz = at,
-                         .row_ptr = m->row_ptr,
-                         .row_ptr_bits = 64,
-                         .col = m->col,
-                         .val = m->val,
-                         .type = SPMV_F64,
-                         .memory = SPMV_MEMORY_HOST};
+    m->view = host_view(CAVITY, m->row_ptr, m->col, m->val);
 }
 
 /* Solves for copies of b; returns the true relative error of the last x. */
