@@ -377,7 +377,7 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
     write_verdict(s, winner, loser);
     solver_take_verdict(s);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) /* at last: runners have names of theirs */
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) /* at last: names of runners are in them */
         if (all[i] != best)
             spmv_preconditioner_destroy(all[i]); /* at the end of the solve, if that began with it */
 }
@@ -1284,7 +1284,7 @@ static void take_factor_as_rival(const struct chain *c, const struct runner *fir
 static const double HIDDEN = 2;
 
 /* Factors leave this part of the steps of minres, or less. On a GPU, steps with jacobi are one kernel, of up to
- * MINRES_ROWS rows (precond_costs.c), and those with fsai five times as long. */
+ * MINRES_ROWS rows (precond_costs.c), and those with fsai take two to four times as long. */
 static const double LEFT_BY_FACTORS = 0.5;
 
 /* What is best with a sample begins: jacobi, ic0 or fsai. Without a sample it is ic0, on a GPU fsai or jacobi: minres mostly

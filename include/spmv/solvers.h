@@ -500,8 +500,8 @@ typedef struct spmv_solver_result {
  * hidden. One such error is looked for: where the vector that is 1 in rows without a positive diagonal entry is almost a
  * null vector of A, as in an enclosed flow whose pressure is fixed at one point, d gets the part along it by another such
  * solve (real A; not by cg or direct, not on several ranks, not with known null vectors or corrected rows). x stays, and
- * iterations and callbacks do not count it. Of several right-hand sides, one such solve for a sum of all b - A x gives one number for all,
- * about the largest.
+ * iterations and callbacks do not count it. Of several right-hand sides, one such solve for a sum of all b - A x gives
+ * one number for all, about the largest.
  *
  * With the option accuracy = D, x is corrected to x + d until forward_error is at most 10^-D: iterative refinement
  * with b - A x summed in twice the precision. d is solved for with the relative tolerance of x, at most 1e-3. Where

@@ -156,7 +156,7 @@ spmv_status amg_transpose_matrix(struct amg *amg, struct amg_level *l)
 }
 
 /* Counts the multiplications of A B, where work is counted, and ends a set-up that takes more than another one: a
- * frame with 6 unknowns to a node may take 30 times as many as a grid. */
+ * frame with 6 unknowns to a node takes a hundred times as many as a grid. */
 static spmv_status count_products(const struct amg *amg, const spmv_csr *a, const spmv_csr *b)
 {
     spmv_context *const ctx = amg->ctx;
