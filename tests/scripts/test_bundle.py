@@ -69,7 +69,7 @@ class Runner(unittest.TestCase):
 
     def test_alone(self):
         """Each test that others disturb fails if one of them runs: they share a folder."""
-        other = "entry other{0} gpu 30 77 sh -c 'mkdir FOLDER/other{0} && sleep 0.1 && rmdir FOLDER/other{0}'\n"
+        other = "entry other{0} gpu 30 77 sh -c 'mkdir FOLDER/other{0} && sleep 0.3 && rmdir FOLDER/other{0}'\n"
         single = "alone entry single{0} gpu 30 77 sh -c '! ls -d FOLDER/other* FOLDER/single && mkdir FOLDER/single " \
                  "&& sleep 0.1 && ! ls -d FOLDER/other* && rmdir FOLDER/single'\n"
         entries = "".join(other.format(k) + other.format(k + 10) + single.format(k) for k in range(3))
@@ -78,9 +78,13 @@ class Runner(unittest.TestCase):
         self.assertIn("9 passed, 0 failed, 0 skipped", said)
         status, said = self.run_tests(entries, "-l")
         self.assertEqual((status, said.count("gpu")), (0, 9), said)
-        # without "alone" they meet, if they last longer than a start on a loaded machine
-        status, said = self.run_tests(entries.replace("alone ", "").replace("sleep 0.1", "sleep 1"), "-j", "4")
-        self.assertEqual(status, 1, said)
+
+    def test_others_run_at_once(self):
+        """Two tests of which each waits for the other's file pass, as they run at the same time."""
+        meets = "entry {0} gpu 50 77 sh -c 'touch FOLDER/{0} && until [ -e FOLDER/{1} ]; do sleep 0.02; done'\n"
+        status, said = self.run_tests(meets.format("one", "two") + meets.format("two", "one"), "-j", "2")
+        self.assertEqual(status, 0, said)
+        self.assertIn("2 passed, 0 failed, 0 skipped", said)
 
 
 class Modules(unittest.TestCase):
