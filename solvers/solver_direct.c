@@ -15,7 +15,7 @@
 #include "solvers/solver_internal.h"
 
 /* Nanoseconds of an analysis for each row and entry of A, by approximate minimum degree. */
-static const double ROW = 1000, ENTRY = 40;
+static const double ROW = 200, ENTRY = 60;
 
 /* The analysis is made if it takes a small part of what is left to do, and factors if both take a part of that: they
  * use one thread, and iterations all, unless A has so few entries that loops over them have one. */
@@ -82,18 +82,15 @@ double solver_direct_takes(spmv_solver *s, double left)
 {
     if (!may_be_direct(s) || !analyse(s, left / lead_of(s)))
         return INFINITY;
-    s->direct_takes = analysis_of(s) + direct_expected(s->direct);
-    return s->direct_takes;
+    const double takes = s->direct_takes = analysis_of(s) + direct_expected(s->direct);
+    if (!(left > lead_of(s) * takes)) /* what was analysed may not be the best */
+        forget(s);
+    return takes;
 }
 
 bool solver_direct_is_faster(spmv_solver *s, double left)
 {
-    if (!(left > solver_worth_direct(s)))
-        return false;
-    const bool is = left > lead_of(s) * solver_direct_takes(s, left);
-    if (!is)
-        forget(s);
-    return is;
+    return left > solver_worth_direct(s) && left > lead_of(s) * solver_direct_takes(s, left);
 }
 
 bool solver_direct_corrects(spmv_solver *s, double each)

@@ -460,11 +460,12 @@ spmv_csr solver_sizes(const spmv_solver *s)
     return sizes;
 }
 
-/* Beside one that may need many more iterations than a ball tells: one that needs few, ilut or amg; beside ilut any. */
+/* Beside one that may need many more iterations than a ball tells: one that needs fewer, so nothing beside jacobi, and ilu0
+ * only beside that and ilut. */
 static bool may_be_rival(const char *name, const char *of)
 {
     return strcmp(name, of) != 0 && strcmp(name, "jacobi") != 0 &&
-           (strcmp(name, "ilu0") != 0 || strcmp(of, "ilut") == 0);
+           (strcmp(name, "ilu0") != 0 || strcmp(of, "ilut") == 0 || strcmp(of, "jacobi") == 0);
 }
 
 /* The one that takes least; of: as the rival of this one, NULL: of all. */

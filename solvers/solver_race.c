@@ -100,7 +100,7 @@ int judge_tell(int64_t iteration, double residual, void *user)
     j->left = iterations_left(j);
     /* what few iterations predict is less certain, and that there is no progress is no prediction, unless residuals fall
      * evenly; and the longer it runs, the more often has it been predicted to end */
-    const double ran = (double)(iteration - j->begin), part = (double)j->least / ran;
+    const double ran = (double)(iteration - j->begin), part = fmax(j->share, (double)j->least / ran);
     const bool late = ran >= (double)j->least, due = late || (j->first > 0 && ran >= (double)j->first);
     const bool known = late || j->even || isfinite(j->left);
     j->stopped = due && known && j->left > j->most * (j->even && !late ? sqrt(part) : part);
@@ -440,7 +440,8 @@ static int64_t most_work(const spmv_solver *s, const struct runner *first, const
     const bool is_amg = is_named(rival->name, "amg") && first->solver == &krylov_cg && !context_on_device(s->ctx) &&
                         s->ranks == NULL;                             /* ranks do not count it */
     if (is_amg || precond_sampled(s->precond, first->name) != NULL) { /* gmres without progress: any */
-        const double steps = SAMPLED_TIMES * fmax(most, fmax(first->spent, precond_cost_of_all(&rival->cost)));
+        const double all = precond_cost_of_all(&rival->cost);
+        const double steps = SAMPLED_TIMES * fmax(first->spent, is_amg ? fmin(most, all) : fmax(most, all));
         return isfinite(first->left) || first->solver->symmetric
                    ? precond_work_of(solver_purpose(first->solver), rival->name, sizes.rows, sizes.nnz, steps)
                    : 0;
@@ -487,7 +488,7 @@ static spmv_status run_to_the_end(struct chain *c, struct runner *r)
 enum {
     BEFORE_SAMPLE = 30,
     MINRES_BEFORE_SAMPLE = 60, /* its residuals fall in steps */
-    WORTH_A_SAMPLE = 100,      /* steps that are left: a sample costs about as much */
+    WORTH_A_SAMPLE = 150,      /* steps that are left: a sample costs about as much */
     BEYOND_SAMPLE = 10,
     CANDIDATES = 5,
     MINRES_ROWS = 1000 /* minres mostly takes hundreds of steps: from so many rows on a sample costs a part of them */
@@ -764,17 +765,17 @@ static spmv_status alternate(struct chain *c, struct runner *first, struct runne
         struct runner *const before = now;
         now = other;
         other = before;
-        const double most = fmin(other->left, NO_PROGRESS * (now->spent + other->spent));
+        const double most = fmin(other->left, NO_PROGRESS * (now->spent + other->spent)), end = now->spent + work;
         for (bool asks = true; asks;) {
             const double worth = worth_direct(c, first);
-            st = turn(c, now, fmin(work, worth), fmin(most, worth), &stopped);
+            st = turn(c, now, fmin(fmax(end - now->spent, 0), worth), fmin(most, worth), &stopped);
             const double left = fmin(first->left, rival->left), done = first->spent + rival->spent;
             if (stopped && takes_direct(c, first, fmin(left, NO_PROGRESS * done))) {
                 st = go_direct(c, first);
                 if (st != SPMV_ERROR_LIMIT)
                     return st;
             }
-            asks = stopped && now->left <= most && solver_iterations(c) < c->most;
+            asks = stopped && (now->spent < end || now->left <= most) && solver_iterations(c) < c->most;
         }
         const bool failed = has_failed(c, now, st);
         if (now == rival && (stopped || failed) && gives_way(c, first, rival)) {
@@ -836,6 +837,7 @@ static spmv_status race_by_residuals(struct chain *c, struct runner *first, stru
     const double most = fmax(precond_cost_of_all(&rival->cost), first->cost.setup) * (general ? GENERAL_MOST : 1);
     struct attempt attempt = {.c = c, .first = first, .rival = rival};
     struct judge judge = judge_for(c, first, work, most);
+    judge.share = general ? 1 / GENERAL_MOST : 0; /* not for what takes longer than all that is left */
     if (first->solver == &krylov_minres && !context_on_device(s->ctx)) {
         attempt.later = judge;
         if (samples)

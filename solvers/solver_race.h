@@ -18,7 +18,8 @@ struct judge {
     const spmv_cg_result *result; /* has the tolerance */
     int columns;                  /* as many results; the largest tolerance counts, as the largest residual is told */
     int64_t least;                /* iterations after which `most` may be left */
-    double most;                  /* after fewer, more; after more, less, in proportion */
+    double most;                  /* after fewer, more; after more, less, in proportion, but not less than */
+    double share;                 /* this part of it; 0: any */
     int64_t first;                /* the same for fewer; 0: least */
     bool even;                    /* residuals fall evenly, as those of gmres: few iterations predict well */
 

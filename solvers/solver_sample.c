@@ -34,6 +34,9 @@ static const double GROWS = 1.1;
 /* A candidate may take so many iterations on a ball; what cannot take so many is not tried. Work that is counted is at
  * least this share of the usual one. ilut solves a ball nearly exactly, but not the whole: it takes so many at least. */
 enum { MOST = 1000, MOST_OF_GMRES = 100, FEWEST = 8, ILUT_FEWEST = 8 };
+
+/* Multigrid inverts a ball of so many rows: that tells nothing of it, and the whole has few rows for a hierarchy. */
+enum { FEW_OF_AMG = 100 };
 static const double LEAST_SHARE = 0.5;
 
 /* With gmres, what takes up to so many times as much may be the rival. */
@@ -274,7 +277,7 @@ static spmv_status try_one(const struct sample *sample, const struct krylov_solv
     const int64_t most = (int64_t)fmin(first->symmetric ? MOST : MOST_OF_GMRES, (best - least) / cost->step);
     int64_t inner = 0, outer = 0, work_inner = 0, work_outer = 0;
     cost->steps = INFINITY;
-    if (most < FEWEST)
+    if (most < FEWEST || (strcmp(name, "amg") == 0 && sample->inner.a.rows <= FEW_OF_AMG))
         return SPMV_OK;
     TRY(solve(sample, &sample->inner, solver, name, most, &inner, &work_inner));
     if (counted)

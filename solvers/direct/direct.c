@@ -302,10 +302,6 @@ const char *direct_library_of(const char *solver)
     return NULL;
 }
 
-/* Dense parts of factors pay from so many operations for each nonzero of the factors on: the rule of CHOLMOD for
- * supernodes (Y. Chen and others, ACM TOMS 35(3), 2008, section 4). */
-static const double DENSE_PARTS = 40;
-
 static void describe(struct direct *d)
 {
     const struct direct_figures *f = &d->figures;
@@ -409,6 +405,7 @@ static spmv_status analyse(struct direct *d, const struct direct_facts *facts)
                                            .symmetric = facts->symmetric,
                                            .hermitian = facts->hermitian,
                                            .first_index = d->ctx->first_index,
+                                           .most = d->most,
                                            .take = take,
                                            .user = d,
                                            .shared = &shared,
@@ -449,11 +446,14 @@ static bool takes(const struct direct *d, const struct library *l, const struct 
     }
 }
 
-/* Whether the factors take so many operations that the next library, if it is there, is faster. */
-static bool is_heavy(const struct direct *d)
+/* Whether the factors take so many operations that the next library, if it is there, is faster, and not too slow. What
+ * it would take becomes that of these factors, if it is too slow as well: then its analysis is saved. */
+static bool is_heavy(struct direct *d)
 {
-    const struct direct_figures *const f = &d->figures;
-    return f->expected == 0 || f->operations > DENSE_PARTS * (double)f->expected;
+    struct direct_figures *const f = &d->figures;
+    if (f->expected > 0 && f->dense >= d->most)
+        f->nanoseconds = fmin(f->nanoseconds, f->dense);
+    return f->expected == 0 || f->dense < fmin(f->nanoseconds, d->most);
 }
 
 /* Whether this library is for light factors, and the next one, for all, is there. The message of the context stays. */

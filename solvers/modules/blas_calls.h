@@ -28,12 +28,24 @@ static inline void blas_on_all_threads(struct direct_shared *shared)
         openblas_set_num_threads(shared->threads);
 }
 
-/* Nanoseconds of an operation in dense parts, which fill the registers in OpenBLAS and not in the reference BLAS, and of a
- * nonzero of the factors: measured on grids in two and three dimensions. */
+/* Nanoseconds of factors with dense parts: of an operation, which fills the registers in OpenBLAS and not in the
+ * reference BLAS, and of a nonzero of the factors (docs/notebook/preconditioners.md). */
+static inline double dense_time_of(double operations, double nonzeros, bool fast)
+{
+    const double by_openblas = 0.06, by_reference = 1, moved = 26;
+    return operations * (fast ? by_openblas : by_reference) + nonzeros * moved;
+}
+
 static inline double dense_time(double operations, double nonzeros)
 {
-    const double fast = 0.15, slow = 1, moved = 50;
-    return operations * (openblas_set_num_threads != NULL ? fast : slow) + nonzeros * moved;
+    return dense_time_of(operations, nonzeros, openblas_set_num_threads != NULL);
+}
+
+/* The same of factors without dense parts. nonzeros: of A as well. */
+static inline double sparse_time(double operations, double nonzeros)
+{
+    const double operation = 0.4, moved = 14;
+    return operations * operation + nonzeros * moved;
 }
 
 /* The words behind the number of a row or column in a message. */

@@ -1,12 +1,13 @@
 /* The direct solver CHOLMOD of SuiteSparse: A = L L' of a symmetric or Hermitian positive definite matrix, with
  * supernodes where they pay.
  *
- * It orders by AMD and, where that leaves much fill-in, by nested dissection of METIS. Which of the two gives fewer
- * nonzeros is kept. Y. Chen, T. A. Davis, W. W. Hager, S. Rajamanickam, "Algorithm 887: CHOLMOD, supernodal sparse
+ * It orders by AMD and, where that leaves much fill-in and METIS takes less time than the factors, by nested dissection
+ * of METIS. Which of the two gives fewer nonzeros is kept. Y. Chen, T. A. Davis, W. W. Hager, S. Rajamanickam, "Algorithm 887: CHOLMOD, supernodal sparse
  * Cholesky factorization and update/downdate", ACM TOMS 35(3), 2008.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cholmod.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,49 @@ static const char *ordering_of(const cholmod_common *common)
     }
 }
 
+static cholmod_factor *analyse(struct cholmod *c, int ordering)
+{
+    cholmod_sparse a = view_of(&c->problem, NULL);
+    c->common.nmethods = 1;
+    c->common.method[0].ordering = ordering;
+    return cholmod_l_analyze(&a, &c->common);
+}
+
+static double time_of(const struct cholmod *c)
+{
+    const double nonzeros = c->common.lnz, operations = c->common.fl;
+    return c->factor->is_super ? dense_time(operations, nonzeros)
+                               : sparse_time(operations, nonzeros + (double)c->problem.col_ptr[c->problem.n]);
+}
+
+/* Whether METIS may save more than it takes. Much fill-in: as CHOLMOD judges that of AMD. */
+static bool may_dissect(const struct cholmod *c)
+{
+    static const double MUCH = 500, FILL = 5, ENTRY = 1000 /* nanoseconds of METIS */;
+    const double entries = (double)c->problem.col_ptr[c->problem.n];
+    return c->common.fl >= MUCH * c->common.lnz && c->common.lnz >= FILL * c->common.anz &&
+           ENTRY * entries < fmin(c->problem.most, time_of(c));
+}
+
+/* By METIS, if that has fewer nonzeros. Without it, the order of AMD stays. */
+static void dissect(struct cholmod *c)
+{
+    cholmod_common *const common = &c->common;
+    cholmod_factor *const by_degree = c->factor;
+    const double nonzeros = common->lnz, operations = common->fl;
+    cholmod_factor *other = analyse(c, CHOLMOD_METIS);
+    if (other != NULL && common->lnz < nonzeros) {
+        c->factor = other;
+        other = by_degree;
+    } else {
+        common->lnz = nonzeros;
+        common->fl = operations;
+        common->method[0].ordering = CHOLMOD_AMD;
+        common->status = CHOLMOD_OK;
+    }
+    cholmod_l_free_factor(&other, common);
+}
+
 static spmv_status open_cholmod(const struct direct_problem *problem, void **state, struct direct_figures *figures,
                                 char *why)
 {
@@ -93,21 +137,20 @@ static spmv_status open_cholmod(const struct direct_problem *problem, void **sta
     cholmod_l_start(&c->common);
     c->common.print = 0;
     c->common.final_ll = 1; /* so that a pivot of 0 or below is an error without supernodes too */
-    cholmod_sparse a = view_of(problem, NULL);
-    c->factor = cholmod_l_analyze(&a, &c->common);
+    c->factor = analyse(c, CHOLMOD_AMD);
+    if (c->factor != NULL && may_dissect(c))
+        dissect(c);
     const spmv_status st = c->factor != NULL ? SPMV_OK : failed(c, "the analysis", why);
     end_call(problem);
     if (st != SPMV_OK) {
         close_cholmod(c);
         return st;
     }
-    const double operation = 1.9; /* nanoseconds, without supernodes */
     *figures = (struct direct_figures){.ordering = ordering_of(&c->common),
                                        .expected = (int64_t)c->common.lnz,
                                        .entry_bytes = 8 * (problem->complex ? 2 : 1),
                                        .operations = c->common.fl,
-                                       .nanoseconds = c->factor->is_super ? dense_time(c->common.fl, c->common.lnz)
-                                                                          : operation * c->common.fl,
+                                       .nanoseconds = time_of(c),
                                        .bytes = (int64_t)c->common.memory_inuse};
     *state = c;
     return SPMV_OK;

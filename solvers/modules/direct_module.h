@@ -18,7 +18,7 @@
 
 #include "core/hypot.h"
 
-enum { DIRECT_MODULE_ABI = 5, DIRECT_WHY = 512 };
+enum { DIRECT_MODULE_ABI = 6, DIRECT_WHY = 512 };
 
 struct direct_problem;
 
@@ -53,6 +53,7 @@ struct direct_problem {
     bool symmetric;  /* A = A^T, of the values too, but for rounding: one triangle is enough */
     bool hermitian;  /* A = A^H; of a real matrix the same */
     int first_index; /* the number of the first row and column in messages: 0 or 1 */
+    double most;     /* nanoseconds: an order that takes longer to find is not looked for; INFINITY: any is */
 
     /* Takes bytes from the memory limit of the process before they are allocated. False, and nothing
      * is taken: the limit leaves fewer, or the caller's call is cancelled. A negative number gives
@@ -69,6 +70,7 @@ struct direct_figures {
     int64_t entry_bytes;  /* of each of them */
     double operations;    /* that it expects of the factorisation; 0: unknown */
     double nanoseconds;   /* that these take, within a factor of two or three; 0: unknown */
+    double dense;         /* the same by a library with dense parts and a fast BLAS */
     int64_t nonzeros;     /* of the factors */
     int64_t bytes;        /* allocated by the module */
     double rcond; /* estimated reciprocal of the condition number in the 1-norm, or by the pivots; below 0: unknown */

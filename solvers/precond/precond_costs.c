@@ -8,27 +8,27 @@
 #include <string.h>
 
 /* On a CPU: nanoseconds of making it, for each entry and row, in all and for each unit of work; of a step, for each row
- * and for each entry. Measured on one and two threads, so between those of one and of sixteen, where a step speeds up
- * more than a set-up. work, steps: without a sample. NULL: of all others. */
+ * and for each entry. Measured on two threads (docs/notebook/preconditioners.md, "Costs on a CPU as measured"); on sixteen
+ * a step speeds up more than a set-up. work, steps: without a sample. NULL: of all others. */
 static const struct row {
     enum precond_for purpose;
     const char *name;
     double setup, unit, row, entry, work, steps;
 } on_cpu[] = {
-    {PRECOND_FOR_CG, "amg", 0, 2.8, 38, 3, 50, 16},              /* a V-cycle */
-    {PRECOND_FOR_CG, "amg of nodes", 0, 2.8, 60, 3, 40, 50},     /* with several unknowns to a node */
-    {PRECOND_FOR_CG, "ic0", 50, 0, 8, 1.4, 0, 100},              /* two triangular solves */
-    {PRECOND_FOR_CG, "fsai", 0, 2.5, 12, 0.8, 40, 100},          /* two products */
-    {PRECOND_FOR_CG, "cholesky", 26, 0, 150, 3, 0, 2},           /* and its multiplications */
-    {PRECOND_FOR_CG, NULL, 0, 0, 2.2, 0.55, 0, 200},             /* none, jacobi */
-    {PRECOND_FOR_UNSYMMETRIC, "ilut", 200, 4.5, 25, 11, 50, 20}, /* few vectors, much fill-in */
-    {PRECOND_FOR_UNSYMMETRIC, "ilu0", 0, 50, 32, 3, 3, 45},      /* most vectors until a restart */
-    {PRECOND_FOR_UNSYMMETRIC, "amg", 0, 3, 60, 10, 100, 12},     /* few vectors */
-    {PRECOND_FOR_UNSYMMETRIC, NULL, 0, 0, 32, 2, 0, 200},        /* none, jacobi */
-    {PRECOND_FOR_MINRES, "ic0", 45, 0, 12, 1.6, 0, 100},         /* two triangular solves */
-    {PRECOND_FOR_MINRES, "fsai", 0, 2.5, 18, 0.8, 40, 100},      /* two products */
-    {PRECOND_FOR_MINRES, "schur", 140, 0, 60, 4, 0, 80},         /* a V-cycle for each field, products */
-    {PRECOND_FOR_MINRES, NULL, 0, 0, 5, 0.7, 0, 100},            /* none, jacobi */
+    {PRECOND_FOR_CG, "amg", 0, 1.3, 26, 1.9, 50, 16},             /* a V-cycle */
+    {PRECOND_FOR_CG, "amg of nodes", 0, 1.3, 40, 1.9, 40, 50},    /* with several unknowns to a node */
+    {PRECOND_FOR_CG, "ic0", 21, 0, 5.3, 0.9, 0, 100},             /* two triangular solves */
+    {PRECOND_FOR_CG, "fsai", 20, 0.6, 11, 0.43, 45, 100},         /* two products */
+    {PRECOND_FOR_CG, "cholesky", 18, 0, 100, 2, 0, 2},            /* and its multiplications */
+    {PRECOND_FOR_CG, NULL, 0, 0, 2, 0.28, 0, 200},                /* none, jacobi */
+    {PRECOND_FOR_UNSYMMETRIC, "ilut", 100, 2, 21, 6.5, 100, 20},  /* few vectors, much fill-in */
+    {PRECOND_FOR_UNSYMMETRIC, "ilu0", 52, 1.8, 21, 1.1, 3.5, 45}, /* most vectors until a restart */
+    {PRECOND_FOR_UNSYMMETRIC, "amg", 40, 1.5, 31, 3, 90, 12},     /* few vectors */
+    {PRECOND_FOR_UNSYMMETRIC, NULL, 0, 0, 17.5, 0.25, 0, 200},    /* none, jacobi */
+    {PRECOND_FOR_MINRES, "ic0", 20, 0, 8, 1.1, 0, 100},           /* two triangular solves */
+    {PRECOND_FOR_MINRES, "fsai", 20, 0.6, 15, 0.4, 45, 100},      /* two products */
+    {PRECOND_FOR_MINRES, "schur", 80, 0, 35, 2.5, 0, 80},         /* a V-cycle for each field, products */
+    {PRECOND_FOR_MINRES, NULL, 0, 0, 4.3, 0.28, 0, 100},          /* none, jacobi */
 };
 
 /* purpose: the solver that begins. Beside minres, factors of general matrices are for gmres. */
