@@ -279,7 +279,7 @@ static void few_columns_become_narrow(void **state)
  * the vectors of the ranks take little of it, as long as the library writes none of them as a whole. So the product is
  * that of the plan, with the elements of x put into the vector that the matrix has; spmv_group_apply would copy x. */
 
-enum { ROWS = 3000, EACH = 8, NNZ = ROWS * EACH };
+enum { ROWS = 3000, EACH = 8, NNZ = ROWS * EACH, SPOTS = 29 /* few, since a page may have 2 MiB */, WIDTH = 900 };
 
 static float element(int64_t i)
 {
@@ -357,11 +357,9 @@ static void many_columns_have_the_bits_of_few(void **state)
     float *val = malloc(NNZ * sizeof *val), *y[2];
     for (int64_t i = 0; i <= ROWS; i++)
         row_ptr[i] = i * EACH;
-    for (int64_t k = 0; k < NNZ; k++) { /* half of them in neighbours, so that some columns repeat */
+    for (int64_t k = 0; k < NNZ; k++) { /* some columns repeat */
         const uint64_t mixed = splitmix_mix((uint64_t)k);
-        col[k] = (int64_t)(mixed % (uint64_t)cols);
-        if (k % 2 == 1)
-            col[k] = cols / ROWS * (k / EACH) + k % EACH + (int64_t)(mixed % 3);
+        col[k] = (cols - WIDTH) / (SPOTS - 1) * (int64_t)(mixed % SPOTS) + (int64_t)(mixed >> 32) % WIDTH;
         val[k] = element(k + 1) - 1.5f;
         distinct[k] = col[k];
     }
