@@ -192,6 +192,10 @@ static spmv_status create_named(spmv_group_matrix *m, enum precond_for purpose, 
                           "preconditioner %s: not of complex matrices on ranks: take jacobi, or one of each rank's own "
                           "block such as ilu0",
                           name);
+    if (m->wide && strcmp(name, "amg") == 0)
+        st = context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                          "preconditioner amg: not of matrices with more than %d rows: take jacobi or chebyshev",
+                          INT32_MAX);
     if (st == SPMV_OK)
         st = group_square_make(m, precond_is_of_ranks(name), &b); /* these need only the diagonal of it */
     if (st == SPMV_OK && !complex && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name) &&
@@ -311,7 +315,7 @@ spmv_status group_precond_make(spmv_group_matrix *m, enum precond_for purpose, c
         purpose = PRECOND_FOR_UNSYMMETRIC;
     if (!choice_is_auto(name))
         st = create_named(m, purpose, name, &o, precond);
-    else if (purpose != PRECOND_FOR_MINRES && !type_is_complex(m->type))
+    else if (purpose != PRECOND_FOR_MINRES && !type_is_complex(m->type) && !m->wide)
         st = create_chosen(m, purpose, &o, precond);
     else
         st = create_simple(m, purpose, &o, precond);

@@ -153,15 +153,6 @@ struct search {
     int32_t *col;
 };
 
-static int32_t number_at(const spmv_group_matrix *m, int32_t place)
-{
-    const struct halo *h = &m->halo;
-    const int64_t own = place - h->room;
-    return own < 0             ? h->ghost[own + h->before]
-           : own < m->own.rows ? (int32_t)(m->ranks.first_row + own)
-                               : h->ghost[h->before + own - m->own.rows];
-}
-
 /* The entries of own rows in GPU memory, to s->begin and s->col. */
 static spmv_status read_rows_there(const spmv_group_matrix *m, struct search *s, int64_t rows)
 {
@@ -212,7 +203,7 @@ static spmv_status step(const spmv_group_matrix *m, struct search *s)
         const int64_t *const begin = device ? s->begin + f : m->row_ptr + s->own[f];
         const int32_t *const col = device ? s->col : m->col;
         for (int64_t k = begin[0]; k < begin[1] && s->founds < PRECOND_BALL; k++) {
-            const int32_t column = number_at(m, col[k]);
+            const int32_t column = (int32_t)group_number_of(m, col[k]);
             if (s->seen[column] == 0) {
                 s->seen[column] = 2; /* others may find it too */
                 s->found[s->founds++] = column;

@@ -9,6 +9,7 @@
  * of a column follows from a search in it. Nothing has the size of the whole x.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <spmv/primitives.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,74 +28,6 @@ enum { ALIGNED = 16 };
 
 /* ------------------------------------------------------------- the needed columns */
 
-/* Columns; the first `sorted` of them ascend strictly. */
-struct columns {
-    int32_t *col;
-    int64_t count, sorted, room;
-    bool refused; /* no memory for more */
-};
-
-/* Sorts by digits of 11 bits; `other` has the same room. */
-static void sort_digits(int32_t *col, int32_t *other, int64_t n)
-{
-    enum { BITS = 11, DIGITS = 1 << BITS };
-    for (int shift = 0; shift < 32; shift += BITS) {
-        int64_t at[DIGITS] = {0}, before = 0;
-        for (int64_t i = 0; i < n; i++)
-            at[(uint32_t)col[i] >> shift & (DIGITS - 1)]++;
-        for (int d = 0; d < DIGITS; d++) {
-            const int64_t its = at[d];
-            at[d] = before;
-            before += its;
-        }
-        for (int64_t i = 0; i < n; i++)
-            other[at[(uint32_t)col[i] >> shift & (DIGITS - 1)]++] = col[i];
-        int32_t *const swap = col;
-        col = other;
-        other = swap;
-    }
-    memcpy(other, col, (size_t)n * sizeof *col); /* three passes: the result is in the second array */
-}
-
-/* Sorts the list and drops repeats. */
-static void sort_columns(struct columns *c)
-{
-    int32_t *const other = c->count > c->sorted ? malloc((size_t)c->count * sizeof *other) : NULL;
-    int64_t kept = 0;
-    if (c->count == c->sorted)
-        return;
-    if (other == NULL) {
-        c->refused = true;
-        return;
-    }
-    sort_digits(c->col, other, c->count);
-    free(other);
-    for (int64_t i = 0; i < c->count; i++)
-        if (kept == 0 || c->col[i] != c->col[kept - 1])
-            c->col[kept++] = c->col[i];
-    c->count = c->sorted = kept;
-}
-
-static void add_column(struct columns *c, int32_t column)
-{
-    enum { LEAST = 4096 };
-    if (c->refused)
-        return;
-    if (c->count == c->room) {
-        sort_columns(c);
-        if (c->refused || 2 * c->sorted <= c->room - 1)
-            goto put; /* half of them were repeats */
-        const int64_t room = c->room == 0 ? LEAST : 2 * c->room;
-        int32_t *const more = realloc(c->col, (size_t)room * sizeof *more);
-        c->refused = more == NULL;
-        c->col = more != NULL ? more : c->col;
-        c->room = more != NULL ? room : c->room;
-    }
-put:
-    if (!c->refused)
-        c->col[c->count++] = column;
-}
-
 /* The columns [begin, end) of a rank. */
 struct range {
     int64_t begin, end;
@@ -111,113 +44,87 @@ static bool is_in(struct range own, int64_t column)
     return own.begin <= column && column < own.end;
 }
 
-/* Lists the columns of a chunk that others own. Returns whether there are any. A row often has
- * the columns of the row before, moved by one, so a column that was just listed is rare, and one
- * in a small table is not listed again. */
-static bool list_chunk(const spmv_group_matrix *m, struct range own, int64_t c, struct columns *to)
-{
-    enum { RECENT = 1 << 10 };
-    int32_t recent[RECENT];
-    bool any = false;
-    memset(recent, -1, sizeof recent);
-    for (int64_t k = m->row_ptr[m->chunk[c]]; k < m->row_ptr[m->chunk[c + 1]]; k++) {
-        const int32_t column = m->col[k];
-        if (is_in(own, column))
-            continue;
-        any = true;
-        int32_t *const place = &recent[(uint32_t)column % RECENT];
-        if (*place != column)
-            add_column(to, column);
-        *place = column;
-    }
-    return any;
-}
+#define T int32_t
+#define TYPED(name) name##_i32
+#include "distributed/group_columns_typed.h"
+#undef T
+#undef TYPED
 
-static void list_all(const spmv_group_matrix *m, struct columns *all)
+#define T int64_t
+#define TYPED(name) name##_i64
+#include "distributed/group_columns_typed.h"
+#undef T
+#undef TYPED
+
+/* Lists all columns that others own. */
+static void list_all(const spmv_group_matrix *m, struct columns_i32 *all)
 {
     const struct range own = own_columns(m);
     for (int64_t c = 0; c < m->ranks.chunks; c++)
         m->edge[c] = false;
     for (int64_t i = 0; i < m->cols; i++)
         if (!is_in(own, i))
-            add_column(all, (int32_t)i);
+            add_column_i32(all, (int32_t)i);
     all->sorted = all->count;
 }
 
-/* *all: the sorted columns that others own, and rows of this rank need. Sets m->edge. */
-static spmv_status list_needed(spmv_group_matrix *m, struct columns *all)
+static spmv_status list_needed(spmv_group_matrix *m, int32_t **list, int64_t *count)
 {
-    const struct range own = own_columns(m);
-    bool refused = false;
-    if (m->needs_all) {
-        list_all(m, all);
-        return all->refused ? context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory for %s", what) : SPMV_OK;
-    }
-#pragma omp parallel num_threads(host_team(m->ctx, m->own.nnz))
-    {
-        struct columns mine = {.col = NULL};
-#pragma omp for schedule(dynamic, 8)
-        for (int64_t c = 0; c < m->ranks.chunks; c++)
-            m->edge[c] = list_chunk(m, own, c, &mine);
-        sort_columns(&mine);
-#pragma omp critical(group_halo_list)
-        {
-            for (int64_t i = 0; i < mine.count; i++)
-                add_column(all, mine.col[i]);
-            refused = refused || mine.refused || all->refused;
-        }
-        free(mine.col);
-    }
-    sort_columns(all);
-    return refused || all->refused ? context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory for %s", what) : SPMV_OK;
+    struct columns_i32 all = {.bits = 32};
+    if (m->needs_all)
+        list_all(m, &all);
+    else
+        list_rows_i32(m, m->col, &all);
+    return take_columns_i32(m->ctx, &all, list, count);
 }
 
-/* The place of a column in a vector with room. near: the number in the list of a column that was
- * found before. */
-static int32_t place_of(const struct halo *h, struct range own, int64_t column, int64_t *near)
+static spmv_status list_needed_wide(spmv_group_matrix *m, int64_t **list, int64_t *count)
 {
-    int64_t begin = column < own.begin ? 0 : h->before, end = column < own.begin ? h->before : h->before + h->after;
-    if (is_in(own, column))
-        return (int32_t)(h->room + column - own.begin);
-    if (begin <= *near && *near < end && h->ghost[*near] <= column) { /* most often it or one of the next */
-        begin = *near;
-        for (int64_t step = 1; begin + step < end && h->ghost[begin + step] <= column; step *= 2)
-            begin += step;
-    }
-    while (end - begin > 1) {
-        const int64_t middle = begin + (end - begin) / 2;
-        if (h->ghost[middle] <= column)
-            begin = middle;
-        else
-            end = middle;
-    }
-    *near = begin;
-    return (int32_t)(begin < h->before ? h->room - h->before + begin
-                                       : h->room + own.end - own.begin + begin - h->before);
+    struct columns_i64 all = {.bits = 1};
+    while (m->cols >> all.bits > 0)
+        all.bits++;
+    list_rows_i64(m, m->wide_col, &all);
+    return take_columns_i64(m->ctx, &all, list, count);
 }
 
 /* Replaces the columns of the whole matrix by places in a vector with room. */
-static void renumber(spmv_group_matrix *m)
+static spmv_status renumber(spmv_group_matrix *m)
 {
+    spmv_status st = SPMV_OK;
     const struct halo *h = &m->halo;
-    const struct range own = own_columns(m);
-    enum { AT_ONCE = 1 << 16 };
-    if (h->room == 0 && own.begin == 0 && h->after == 0)
-        return;
-#pragma omp parallel for num_threads(host_team(m->ctx, m->own.nnz)) schedule(static)
-    for (int64_t first = 0; first < m->own.nnz; first += AT_ONCE) {
-        const int64_t end = min_i64(m->own.nnz, first + AT_ONCE);
-        int64_t near = 0;
-        for (int64_t k = first; k < end; k++)
-            m->col[k] = place_of(h, own, m->col[k], &near);
+    if (m->wide) {
+        TRY(spmv_group_agree(
+            m->group, host_alloc(m->ctx, max_i64(1, m->own.nnz) * (int64_t)sizeof *m->col, what, (void **)&m->col)));
+        renumber_i64(m, h->wide_ghost, m->wide_col, m->col);
+        host_free(m->wide_col);
+        m->wide_col = NULL;
+        m->own.col = m->col;
+    } else if (context_on_device(m->ctx)) {
+        TRY(group_rows_renumber(m, (struct group_columns){own_columns(m).begin, own_columns(m).end}));
+    } else if (h->room > 0 || own_columns(m).begin > 0 || h->after > 0) {
+        renumber_i32(m, h->ghost, m->col, m->col);
     }
+done:
+    return st;
 }
 
 /* ------------------------------------------------------------- who sends what */
 
-/* The parcels that arrive: the needed columns of each rank are neighbours in the list. at: ranks
- * + 1 places of the list. */
-static void find_receives(spmv_group_matrix *m, const int32_t *list, int64_t count, int64_t *at)
+/* The first of the ghosts low <= i < high from a number on; high: there is none. */
+static int64_t first_ghost_from(const struct halo *h, int64_t low, int64_t high, int64_t number)
+{
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (group_ghost(h, middle) < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The parcels that arrive: the ghosts of each rank are neighbours. at: ranks + 1 numbers of ghosts. */
+static void find_receives(spmv_group_matrix *m, int64_t *at)
 {
     struct halo *h = &m->halo;
     const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
@@ -226,7 +133,7 @@ static void find_receives(spmv_group_matrix *m, const int32_t *list, int64_t cou
     h->receives = 0;
     for (int r = 0; r < ranks; r++) {
         at[r] = i;
-        i = first_column_from(list, i, count, m->col_of_rank[r + 1]);
+        i = first_ghost_from(h, i, h->before + h->after, m->col_of_rank[r + 1]);
         if (i > at[r]) {
             h->receive[h->receives] = (struct transport_parcel){.rank = r, .bytes = i - at[r]};
             h->receive_at[h->receives++] = r < rank ? at[r] - h->before : own + at[r] - h->before;
@@ -247,30 +154,34 @@ static void find_sends(spmv_group_matrix *m, const int64_t *counts)
 }
 
 /* Exchanges the lists: each rank learns which of its elements the others need. */
-static spmv_status exchange_lists(spmv_group_matrix *m, int32_t *list, const int64_t *at)
+static spmv_status exchange_lists(spmv_group_matrix *m, const int64_t *at)
 {
     spmv_status st = SPMV_OK;
     struct halo *h = &m->halo;
     const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
     struct transport_parcel *tell = NULL, *hear = NULL;
+    const int64_t size = m->wide ? 8 : 4, first = m->col_of_rank[rank];
+    char *const list = m->wide ? (char *)h->wide_ghost : (char *)h->ghost, *to = NULL;
+    int64_t *wide = NULL; /* what h->index is made of */
     int tells = 0;
-    int64_t heard = 0;
-    TRY(spmv_group_agree(m->group, host_alloc(m->ctx, h->count * (int64_t)sizeof *h->index, what, (void **)&h->index)));
+    st = host_alloc(m->ctx, h->count * (int64_t)sizeof *h->index, what, (void **)&h->index);
+    if (st == SPMV_OK && m->wide)
+        st = host_alloc(m->ctx, h->count * size, what, (void **)&wide);
+    TRY(spmv_group_agree(m->group, st));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *tell, what, (void **)&tell));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *hear, what, (void **)&hear));
     for (int r = 0; r < ranks; r++)
         if (at[r + 1] > at[r])
-            tell[tells++] = (struct transport_parcel){r, list + at[r], (at[r + 1] - at[r]) * (int64_t)sizeof *list};
-    for (int i = 0; i < h->sends; heard += h->send[i++].bytes)
-        hear[i] =
-            (struct transport_parcel){h->send[i].rank, h->index + heard, h->send[i].bytes * (int64_t)sizeof *h->index};
+            tell[tells++] = (struct transport_parcel){r, list + at[r] * size, (at[r + 1] - at[r]) * size};
+    to = m->wide ? (char *)wide : (char *)h->index;
+    for (int i = 0; i < h->sends; to += hear[i++].bytes)
+        hear[i] = (struct transport_parcel){h->send[i].rank, to, h->send[i].bytes * size};
     TRY(group_start(m->group, tell, tells, hear, h->sends));
     TRY(group_finish(m->group));
     for (int64_t i = 0; i < h->count; i++)
-        h->index[i] -= (int32_t)m->col_of_rank[rank];
+        h->index[i] = (int32_t)((m->wide ? wide[i] : h->index[i]) - first);
 done:
-    host_free(tell);
-    host_free(hear);
+    host_free_all(tell, hear, wide);
     return st;
 }
 
@@ -325,39 +236,49 @@ static int64_t add_counts(spmv_group_matrix *m, const int64_t *counts)
     return sent;
 }
 
-/* Allocates what the search for the halo needs, and finds the needed columns: h->ghost, before,
- * after and room. */
+/* SPMV_ERROR_LIMIT if places in a vector of this rank do not fit 32 bits. */
+static spmv_status check_places(const spmv_group_matrix *m)
+{
+    const struct halo *h = &m->halo;
+    const struct range own = own_columns(m);
+    const int64_t count = own.end - own.begin, others = h->before + h->after;
+    if (count <= INT32_MAX - h->room - h->after)
+        return SPMV_OK;
+    return context_fail(m->ctx, SPMV_ERROR_LIMIT,
+                        "a rank has %lld elements of x and needs %lld of other ranks, at most %d are possible: "
+                        "take %.0f ranks or more",
+                        (long long)count, (long long)others, INT32_MAX,
+                        ceil(((double)count + (double)others) * m->group->transport.ranks / (INT32_MAX - ALIGNED)));
+}
+
+/* Allocates what the search for the halo needs, and finds the needed columns: h->ghost or h->wide_ghost,
+ * before, after and room. */
 static spmv_status find_needed(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
     struct halo *h = &m->halo;
     const struct range own = own_columns(m);
     const int64_t ranks = m->group->transport.ranks;
-    struct columns needed = {.col = NULL};
+    int64_t count = 0;
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->send, what, (void **)&h->send));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive, what, (void **)&h->receive));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive_at, what, (void **)&h->receive_at));
-    if (context_on_device(m->ctx) && !m->needs_all) {
-        TRY(group_rows_ghosts(m, (struct group_columns){own.begin, own.end}, &h->ghost, &needed.count));
+    if (m->wide) {
+        TRY(list_needed_wide(m, &h->wide_ghost, &count));
+    } else if (context_on_device(m->ctx) && !m->needs_all) {
+        TRY(group_rows_ghosts(m, (struct group_columns){own.begin, own.end}, &h->ghost, &count));
     } else {
-        TRY(list_needed(m, &needed));
-        TRY(host_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, what, (void **)&h->ghost));
-        if (needed.count > 0)
-            memcpy(h->ghost, needed.col, (size_t)needed.count * sizeof *h->ghost);
-        if (needed.count > 0 && context_on_device(m->ctx)) {
-            TRY(context_alloc(m->ctx, needed.count * (int64_t)sizeof *h->ghost, (void **)&m->context_ghosts));
-            TRY(spmv_upload(m->ctx, h->ghost, m->context_ghosts, needed.count * (int64_t)sizeof *h->ghost));
+        TRY(list_needed(m, &h->ghost, &count));
+        if (count > 0 && context_on_device(m->ctx)) {
+            TRY(context_alloc(m->ctx, count * (int64_t)sizeof *h->ghost, (void **)&m->context_ghosts));
+            TRY(spmv_upload(m->ctx, h->ghost, m->context_ghosts, count * (int64_t)sizeof *h->ghost));
         }
     }
-    while (h->before < needed.count && h->ghost[h->before] < own.begin)
-        h->before++;
-    h->after = needed.count - h->before;
+    h->before = first_ghost_from(h, 0, count, own.begin);
+    h->after = count - h->before;
     h->room = ceil_divide(h->before, ALIGNED) * ALIGNED;
-    if (h->room + own.end - own.begin + h->after > INT32_MAX)
-        TRY(context_fail(m->ctx, SPMV_ERROR_LIMIT, "a rank has more than %d elements of x with those of others",
-                         INT32_MAX));
+    TRY(check_places(m));
 done:
-    free(needed.col);
     return st;
 }
 
@@ -373,7 +294,7 @@ spmv_status group_halo_prepare(spmv_group_matrix *m, bool near)
     TRY(host_alloc(m->ctx, (ranks + 1) * (int64_t)sizeof *at, what, (void **)&at));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *own, what, (void **)&own));
     TRY(host_alloc(m->ctx, ranks * ranks * (int64_t)sizeof *counts, what, (void **)&counts));
-    find_receives(m, h->ghost, h->before + h->after, at);
+    find_receives(m, at);
     for (int64_t r = 0; r < ranks; r++)
         own[r] = at[r + 1] - at[r];
     TRY(group_gather_equal(group, own, counts, ranks * (int64_t)sizeof *counts));
@@ -382,11 +303,8 @@ spmv_status group_halo_prepare(spmv_group_matrix *m, bool near)
     if (near && m->all_ghosts > 0)
         TRY(exchange_lists_near(m, at, &moved));
     if (!moved)
-        TRY(exchange_lists(m, h->ghost, at));
-    if (context_on_device(m->ctx))
-        TRY(group_rows_renumber(m, (struct group_columns){own_columns(m).begin, own_columns(m).end}));
-    else
-        renumber(m);
+        TRY(exchange_lists(m, at));
+    TRY(renumber(m));
 done:
     host_free_all(at, own, counts);
     return st;
@@ -438,7 +356,7 @@ void group_halo_release(spmv_group_matrix *m)
     context_free(m->ctx, h->context_packed);
     if (h->borrows)
         return;
-    host_free_all(h->ghost, h->index);
+    host_free_all(h->ghost, h->wide_ghost, h->index);
     context_free(m->ctx, h->context_index);
 }
 

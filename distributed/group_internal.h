@@ -45,6 +45,7 @@ struct halo {
     int64_t before, after;  /* elements of other ranks in front of and behind the own ones */
     int64_t room;           /* elements in front, with those that only align the own ones */
     int32_t *ghost;         /* before + after: the numbers of these elements in the whole vector, ascending */
+    int64_t *wide_ghost;    /* the same in place of ghost, of a matrix that is wide; else NULL */
     int64_t count;          /* elements that are sent */
     int32_t *index;         /* count: the own elements that are sent, rank after rank */
     int32_t *context_index; /* on cuda: the same in the context's memory; NULL of a level's index: only there */
@@ -80,10 +81,12 @@ struct spmv_group_matrix {
     spmv_csr own, there;
     bool pattern;     /* they have no values */
     bool needs_all;   /* of a level: all columns of others are needed, whatever the rows are */
+    bool wide;        /* numbers of columns have 64 bits: there are more than INT32_MAX */
     spmv_type type;   /* of vectors and sums */
     int64_t cols;     /* of the whole matrix */
     int64_t *row_ptr; /* the arrays of own */
     int32_t *col;
+    int64_t *wide_col; /* in place of col, until columns are renumbered; else NULL */
     void *val;
     struct group_arrays arrays; /* of there */
     int64_t all_chunks;
@@ -145,6 +148,7 @@ spmv_status group_direct_dense(spmv_group_matrix *m, struct direct **direct);
 struct group_own_rows {
     spmv_csr view;
     int32_t *col;
+    int64_t *wide_col; /* in place of col, of a matrix that is wide; else NULL */
     void *val;
 };
 spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_own_rows *rows);
@@ -153,8 +157,9 @@ void group_own_rows_release(struct group_own_rows *rows);
 /* Together: the smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of a real matrix (group_solver.c). */
 spmv_status group_find_extreme(spmv_group_matrix *m, spmv_op op, double *extreme);
 
-/* Together: a matrix with the options of another one (group_solver.c). */
-spmv_status group_matrix_like(spmv_group_matrix *m, const spmv_csr *own, spmv_group_matrix **made);
+/* Together: a matrix with the options of another one (group_solver.c). wide_col: as in struct group_given. */
+spmv_status group_matrix_like(spmv_group_matrix *m, const spmv_csr *own, const int64_t *wide_col,
+                              spmv_group_matrix **made);
 
 /* Together: R A C (group_scaled.c). row, col: own rows numbers each, the exponents of own rows and columns. */
 spmv_status group_matrix_scale(spmv_group_matrix *m, int *row, int *col, spmv_group_matrix **made);
@@ -191,6 +196,23 @@ spmv_status group_solve_end(spmv_group_matrix *m, void *x, const struct group_ca
 void group_begin(spmv_group *group);
 spmv_status group_end(spmv_group *group, spmv_status st);
 
+/* Element i of ghost, or of wide_ghost. */
+static inline int64_t group_ghost(const struct halo *h, int64_t i)
+{
+    return h->wide_ghost != NULL ? h->wide_ghost[i] : h->ghost[i];
+}
+
+/* The number in the whole matrix of a column of own rows, which is a place in a vector with room. */
+static inline int64_t group_number_of(const spmv_group_matrix *m, int32_t place)
+{
+    const struct halo *const h = &m->halo;
+    const int rank = m->group->transport.rank;
+    const int64_t own = place - h->room, own_cols = m->col_of_rank[rank + 1] - m->col_of_rank[rank];
+    return own < 0          ? group_ghost(h, own + h->before)
+           : own < own_cols ? m->col_of_rank[rank] + own
+                            : group_ghost(h, h->before + own - own_cols);
+}
+
 /* As the functions of struct transport; a failure is stored in the context. */
 spmv_status group_gather(spmv_group *group, const void *own, void *all, const int64_t *offset);
 spmv_status group_start(spmv_group *group, const struct transport_parcel *send, int sends,
@@ -216,9 +238,18 @@ bool group_all_succeeded(const spmv_group *group);
 /* Mixes bytes into a number for group_agree_on. */
 uint64_t group_mix(uint64_t numbers, const void *bytes, size_t size);
 
-/* spmv_group_matrix_create between group_begin and group_end. given_up: the arrays of own may be
- * overwritten, so that no rank needs memory for two copies of its rows. */
-spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given_up,
+/* The rows that this rank gives for a matrix. */
+struct group_given {
+    const char *call; /* for messages */
+    const spmv_csr *own;
+    bool given_up;   /* the arrays of own may be overwritten, so that no rank needs memory for two copies */
+    bool has_wide;   /* columns are in wide_col, in place of own->col */
+    bool stays_wide; /* has_wide, and the matrix is wide whatever its number of columns is; on all ranks alike */
+    const int64_t *wide_col; /* own->nnz columns */
+};
+
+/* spmv_group_matrix_create between group_begin and group_end. */
+spmv_status group_matrix_make(spmv_group *group, const struct group_given *given,
                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
 
 /* Together: spmv_group_matrix_update_values between group_begin and group_end. */

@@ -44,7 +44,9 @@ struct given {
  * whole matrix before the last such row that the rank gives; -1: it gives none. */
 struct source {
     const spmv_csr *own;
-    bool given_up; /* the arrays of own may be overwritten */
+    const int64_t *wide_col; /* of a matrix that is wide: in place of own->col */
+    bool given_up, wide;     /* as in struct group_given; as in a matrix */
+    const char *call;
     struct given *given;
     int64_t *first, *entry, *last, step;
     int block; /* rows of a node, of which step is a multiple */
@@ -63,17 +65,49 @@ static bool offsets_ascend(spmv_context *ctx, const spmv_csr *a)
     return ascend;
 }
 
-/* On a GPU columns are checked there (check_columns). */
-static spmv_status check_own(spmv_context *ctx, const spmv_csr *own)
+static spmv_status check_wide(spmv_context *ctx, const struct group_given *given)
 {
+    spmv_csr rest = *given->own; /* all but the columns */
+    rest.cols = min_i64(rest.cols, INT32_MAX);
+    rest.col = (const int32_t *)(const void *)given->wide_col; /* only compared with NULL */
+    const spmv_status st = csr_check_offsets(ctx, given->call, &rest);
+    return st != SPMV_OK ? st : csr_check_columns(ctx, given->call, given->own, given->wide_col);
+}
+
+/* On a GPU columns of 32 bits are checked there (check_columns). */
+static spmv_status check_own(spmv_context *ctx, const struct group_given *given)
+{
+    const spmv_csr *const own = given->own;
     if (own == NULL)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: own is NULL");
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: own is NULL", given->call);
     if (own->memory == SPMV_MEMORY_CONTEXT && context_on_device(ctx))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: own must be in host memory");
-    const spmv_status st = csr_check_shape(ctx, "spmv_group_matrix_create", own);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: own must be in host memory", given->call);
+    if (given->has_wide)
+        return check_wide(ctx, given);
+    if (own->cols > INT32_MAX)
+        return context_fail(
+            ctx, SPMV_ERROR_LIMIT,
+            "%s: %lld columns, at most %d are possible with columns of 32 bits: take spmv_group_matrix_create_wide",
+            given->call, (long long)own->cols, INT32_MAX);
+    const spmv_status st = csr_check_shape(ctx, given->call, own);
     return st != SPMV_OK || (context_on_device(ctx) && offsets_ascend(ctx, own))
                ? st
-               : csr_check(ctx, "spmv_group_matrix_create", own, CSR_ANY_ORDER);
+               : csr_check(ctx, given->call, own, CSR_ANY_ORDER);
+}
+
+/* Columns of 64 bits of a matrix that 32 suffice for: *view is own with a copy of them, which the caller releases. */
+static spmv_status narrow_columns(spmv_context *ctx, const struct group_given *given, spmv_csr *view, int32_t **col)
+{
+    const int64_t nnz = given->own->nnz;
+    const spmv_status st = host_alloc(ctx, max_i64(1, nnz) * (int64_t)sizeof **col, what, (void **)col);
+    if (st != SPMV_OK)
+        return st;
+#pragma omp parallel for num_threads(host_team(ctx, nnz)) schedule(static)
+    for (int64_t k = 0; k < nnz; k++)
+        (*col)[k] = (int32_t)given->wide_col[k];
+    *view = *given->own;
+    view->col = *col;
+    return SPMV_OK;
 }
 
 /* Rank r must agree with rank 0, and with the first rank that gives rows. A rank that gives no rows
@@ -117,6 +151,7 @@ static spmv_status learn(spmv_group *group, struct source *s)
         first++;
     first = s->given[first].rows == 0 ? 0 : first;
     s->cols = s->given[first].cols;
+    s->wide = s->wide || s->cols > INT32_MAX;
     for (int r = 0; r < ranks; r++) {
         const struct given *its = &s->given[r];
         s->first[r + 1] = s->first[r] + its->rows;
@@ -152,7 +187,7 @@ static spmv_status learn_last(spmv_group *group, struct source *s)
 {
     const int rank = group->transport.rank;
     int64_t own = -1;
-    if (s->block == 0 && s->rows == s->cols && s->nnz > 0) {
+    if (s->block == 0 && s->rows == s->cols && s->nnz > 0 && !s->wide) {
         const spmv_status st = group_find_nodes(group, s->own, s->first[rank], s->rows, &s->block);
         if (st != SPMV_OK)
             return st;
@@ -405,7 +440,8 @@ static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const
     if (made == SPMV_OK)
         made = host_alloc(ctx, (rows + 1) * (int64_t)sizeof *m->row_ptr, what, (void **)&m->row_ptr);
     if (made == SPMV_OK)
-        made = host_alloc(ctx, max_i64(1, nnz) * (int64_t)sizeof *m->col, what, (void **)&m->col);
+        made = s->wide ? host_alloc(ctx, max_i64(1, nnz) * (int64_t)sizeof *m->wide_col, what, (void **)&m->wide_col)
+                       : host_alloc(ctx, max_i64(1, nnz) * (int64_t)sizeof *m->col, what, (void **)&m->col);
     if (made == SPMV_OK && !s->pattern)
         made = host_alloc(ctx, max_i64(1, nnz) * size, what, &m->val);
     TRY(spmv_group_agree(m->group, made));
@@ -416,7 +452,10 @@ static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const
                      offset_at(s->own->row_ptr, s->own->row_ptr_bits, i);
     TRY(move(m, s->first, m->row_of_rank, (int64_t)sizeof *lengths, lengths, s->given_up, m->row_ptr));
     TRY(offsets_from_counts(ctx, m->row_ptr, rows));
-    TRY(move(m, s->entry, own_entry, (int64_t)sizeof *m->col, s->own->col, s->given_up, m->col));
+    if (s->wide)
+        TRY(move(m, s->entry, own_entry, (int64_t)sizeof *m->wide_col, s->wide_col, s->given_up, m->wide_col));
+    else
+        TRY(move(m, s->entry, own_entry, (int64_t)sizeof *m->col, s->own->col, s->given_up, m->col));
     if (!s->pattern)
         TRY(move(m, s->entry, own_entry, size, s->own->val, s->given_up, m->val));
     m->own = csr_of(rows, s->cols, nnz, m->row_ptr, m->col, m->val, s->type, SPMV_MEMORY_HOST);
@@ -538,7 +577,7 @@ static spmv_status check_columns(spmv_group_matrix *m, const struct source *s)
     wrong = (double)(faults.rows + faults.columns);
     TRY(group_largest(m, &wrong));
     if (wrong > 0)
-        TRY(spmv_group_agree(m->group, csr_check(m->ctx, "spmv_group_matrix_create", s->own, CSR_ANY_ORDER)));
+        TRY(spmv_group_agree(m->group, csr_check(m->ctx, s->call, s->own, CSR_ANY_ORDER)));
 done:
     return st;
 }
@@ -610,14 +649,36 @@ done:
     return st;
 }
 
-spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given_up,
+/* Finds the elements of other ranks, and renumbers columns; on a GPU chooses the method, and there columns of
+ * 64 bits are renumbered on the host before the rows go to its memory. Together. */
+static spmv_status find_halo(spmv_group_matrix *m, const spmv_group_matrix_options *o)
+{
+    spmv_status st = SPMV_OK;
+    if (!m->wide)
+        TRY(group_choose_method(m, o->method, o->compression)); /* by columns of the whole matrix */
+    TRY(group_halo_prepare(m, false));
+    if (!m->wide || !context_on_device(m->ctx))
+        goto done;
+    TRY(spmv_group_agree(m->group, group_rows_to_context(m)));
+    TRY(group_choose_method(m, o->method, o->compression));
+done:
+    return st;
+}
+
+spmv_status group_matrix_make(spmv_group *group, const struct group_given *given,
                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = group->ctx;
     spmv_group_matrix *m = NULL;
     spmv_group_matrix_options o;
-    struct source s = {.own = own, .given_up = given_up, .block = 0};
+    struct source s = {.own = given->own,
+                       .wide_col = given->wide_col,
+                       .given_up = given->given_up,
+                       .wide = given->stays_wide,
+                       .call = given->call};
+    spmv_csr narrow;
+    int32_t *narrow_col = NULL;
     struct bound *bound = NULL;
     int64_t *own_entry = NULL;
     spmv_group_matrix_options_init(&o, sizeof o);
@@ -625,7 +686,11 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     if (ready == SPMV_OK)
         ready = OPTIONS_CHECK(ctx, "spmv_group_matrix_create", {"block", o.block, 0, 8});
     if (ready == SPMV_OK)
-        ready = check_own(ctx, own);
+        ready = check_own(ctx, given);
+    if (ready == SPMV_OK && given->has_wide && !given->stays_wide && given->own->cols <= INT32_MAX) {
+        ready = narrow_columns(ctx, given, &narrow, &narrow_col);
+        s.own = &narrow;
+    }
     if (ready == SPMV_OK)
         ready = host_alloc(ctx, sizeof *m, what, (void **)&m);
     uint64_t numbers = group_mix(0, spmv_version(), strlen(spmv_version()));
@@ -642,6 +707,7 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     TRY(learn(group, &s));
     TRY(learn_last(group, &s));
     m->cols = s.cols;
+    m->wide = s.wide;
     TRY(cut(group, &s, &m->all_chunks, &bound));
     TRY(divide(m, &s, bound));
     TRY(take_chunks(m, bound));
@@ -649,7 +715,7 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     for (int r = 0; r <= group->transport.ranks; r++)
         own_entry[r] = bound[m->chunk_of_rank[r]].entry;
     m->pattern = s.pattern;
-    if (context_on_device(ctx)) {
+    if (context_on_device(ctx) && !m->wide) {
         TRY(move_to_gpu(m, &s, own_entry));
         TRY(check_columns(m, &s));
     } else {
@@ -664,12 +730,11 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     m->ranks.sum = group_sum;
     m->ranks.dot = group_dot_in_context;
     m->ranks.largest = group_largest;
-    m->ranks.tools = &group_rank_tools;
+    m->ranks.tools = m->wide ? NULL : &group_rank_tools; /* numbers there have 32 bits */
     m->ranks.rank = group->transport.rank;
     m->ranks.count = group->transport.ranks;
     m->ranks.block = s.block;
-    TRY(group_choose_method(m, o.method, o.compression));
-    TRY(group_halo_prepare(m, false));
+    TRY(find_halo(m, &o));
     TRY(spmv_group_agree(group, make_plan(m, &o)));
     if (context_on_device(ctx))
         TRY(exchange_open(m, o.exchange));
@@ -679,8 +744,7 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     s.entry = own_entry = NULL;
 done:
     release_source(&s);
-    host_free(bound);
-    host_free(own_entry);
+    host_free_all(bound, own_entry, narrow_col);
     if (st != SPMV_OK) {
         char why[1024];
         snprintf(why, sizeof why, "%s", spmv_last_error(ctx));
@@ -692,17 +756,32 @@ done:
     return st;
 }
 
-spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own, const spmv_group_matrix_options *options,
-                                     spmv_group_matrix **matrix)
+static spmv_status create(spmv_group *group, const struct group_given *given, const spmv_group_matrix_options *options,
+                          spmv_group_matrix **matrix)
 {
     if (group == NULL || matrix == NULL)
-        return context_need(group != NULL ? group->ctx : NULL, "spmv_group_matrix_create", "matrix", matrix);
+        return context_need(group != NULL ? group->ctx : NULL, given->call, "matrix", matrix);
     *matrix = NULL;
     group_begin(group);
-    const spmv_status st = group_matrix_make(group, own, false, options, matrix);
+    const spmv_status st = group_matrix_make(group, given, options, matrix);
     if (*matrix != NULL)
         (*matrix)->takes_values = true;
     return group_end(group, st);
+}
+
+spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own, const spmv_group_matrix_options *options,
+                                     spmv_group_matrix **matrix)
+{
+    const struct group_given given = {.call = "spmv_group_matrix_create", .own = own};
+    return create(group, &given, options, matrix);
+}
+
+spmv_status spmv_group_matrix_create_wide(spmv_group *group, const spmv_csr *own, const int64_t *col,
+                                          const spmv_group_matrix_options *options, spmv_group_matrix **matrix)
+{
+    const struct group_given given = {
+        .call = "spmv_group_matrix_create_wide", .own = own, .has_wide = true, .wide_col = col};
+    return create(group, &given, options, matrix);
 }
 
 void spmv_group_matrix_destroy(spmv_group_matrix *m)
@@ -717,7 +796,7 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
     group_sums_release(m);
     group_arrays_release(m->ctx, &m->arrays);
     context_free(m->ctx, m->context_ghosts);
-    host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk,
+    host_free_all(m->row_ptr, m->col, m->wide_col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk,
                   m->chunk_entry, m->edge, m->met, m->work_of_rank, m->given_entry, m->own_entry);
     spmv_free(m->ctx, m->x_at);
     group_free_queued(m->ctx, m->context_parts, m->context_chunk);
@@ -753,12 +832,7 @@ static spmv_status move_values(spmv_group_matrix *m, const void *values)
         return move(m, m->given_entry, m->own_entry, size, values, false, m->val);
     TRY(spmv_group_agree(m->group, host_alloc(m->ctx, max_i64(1, come) * size, what, (void **)&arrived)));
     TRY(move_array_to_gpu(m, m->given_entry, m->own_entry, size, values, arrived, m->arrays.val));
-    host_free_all(m->row_ptr, m->col, m->val); /* a copy of the rows (group_rows_to_host) */
-    m->row_ptr = NULL;
-    m->col = NULL;
-    m->val = NULL;
-    m->own.row_ptr = m->own.val = NULL;
-    m->own.col = NULL;
+    group_rows_leave_host(m);
 done:
     host_free(arrived);
     return st;

@@ -488,7 +488,9 @@ static spmv_status read_and_make(spmv_group *group, const char *path, const spmv
     TRY(spmv_group_agree(group, own));
     if (matrix != NULL)
         spmv_matrix_view(matrix, &view);
-    TRY(group_matrix_make(group, &view, matrix != NULL && matrix->map == NULL, options, made));
+    const struct group_given given = {
+        .call = "spmv_group_matrix_read", .own = &view, .given_up = matrix != NULL && matrix->map == NULL};
+    TRY(group_matrix_make(group, &given, options, made));
     if (r.a.word == READ_BINARY)
         info->entries = (*made)->ranks.nnz;
 done:

@@ -196,6 +196,31 @@ done:
     return st;
 }
 
+void group_rows_leave_host(spmv_group_matrix *m)
+{
+    host_free_all(m->row_ptr, m->col, m->val);
+    m->row_ptr = NULL;
+    m->col = NULL;
+    m->val = NULL;
+    m->own.row_ptr = m->own.val = NULL;
+    m->own.col = NULL;
+}
+
+spmv_status group_rows_to_context(spmv_group_matrix *m)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t rows = m->own.rows, nnz = m->own.nnz;
+    TRY(group_rows_allocate(m, rows, nnz, m->own.type, m->pattern));
+    TRY(group_rows_put_offsets(m, m->row_ptr, 64, 0, 0, rows + 1));
+    if (nnz > 0)
+        TRY(spmv_upload(m->ctx, m->col, m->arrays.col, nnz * (int64_t)sizeof *m->col));
+    if (nnz > 0 && !m->pattern)
+        TRY(spmv_upload(m->ctx, m->val, m->arrays.val, nnz * value_bytes(&m->own)));
+    group_rows_leave_host(m);
+done:
+    return st;
+}
+
 void group_arrays_release(spmv_context *ctx, struct group_arrays *arrays)
 {
     group_free_queued(ctx, arrays->row_ptr, arrays->col, arrays->val);

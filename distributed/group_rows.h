@@ -47,6 +47,12 @@ spmv_status group_rows_renumber(spmv_group_matrix *m, struct group_columns own);
 /* Copies the rows to m->own, if they are not there yet: for what reads them on the host. */
 spmv_status group_rows_to_host(spmv_group_matrix *m);
 
+/* Releases that copy. */
+void group_rows_leave_host(spmv_group_matrix *m);
+
+/* Moves renumbered rows in host memory to m->there. */
+spmv_status group_rows_to_context(spmv_group_matrix *m);
+
 /* *block: own columns of own rows, or their diagonal entries, in the context's memory. */
 spmv_status group_rows_block(spmv_group_matrix *m, bool diagonal, struct group_arrays *arrays, spmv_csr *block);
 

@@ -125,7 +125,7 @@ spmv_status group_matrix_scale(spmv_group_matrix *m, int *own_row, int *own_col,
     struct group_own_rows rows = {.col = NULL};
     double *row = NULL;
     void *val = NULL;
-    TRY(m->ranks.tools->first(m, SPMV_F64, &first));
+    TRY(group_rank_tools.first(m, SPMV_F64, &first));
     l.level = group_level_of(first.halo);
     const int64_t n = m->own.rows, cols = first.halo->room + first.halo->own + first.halo->after;
     st = group_take_rows(m, false, &rows);
@@ -141,10 +141,10 @@ spmv_status group_matrix_scale(spmv_group_matrix *m, int *own_row, int *own_col,
     TRY(spmv_group_agree(m->group, scale_values(m, row, col, &val)));
     rows.view.val = val;
     rows.view.type = m->type;
-    TRY(group_matrix_like(m, &rows.view, made));
+    TRY(group_matrix_like(m, &rows.view, rows.wide_col, made));
 done:
     if (first.halo != NULL)
-        m->ranks.tools->close(first.halo);
+        group_rank_tools.close(first.halo);
     group_own_rows_release(&rows);
     host_free_all(row, val);
     return st;

@@ -34,20 +34,25 @@ struct spmv_group_solver {
 
 /* ------------------------------------------------------------- the rows with columns of the whole matrix */
 
-/* The number of a column of the plan's matrix in the whole matrix. */
-static int32_t number_of(const spmv_group_matrix *m, int32_t place)
-{
-    const struct halo *const h = &m->halo;
-    const int rank = m->group->transport.rank;
-    const int64_t own = place - h->room, own_cols = m->col_of_rank[rank + 1] - m->col_of_rank[rank];
-    return own < 0          ? h->ghost[own + h->before]
-           : own < own_cols ? (int32_t)(m->col_of_rank[rank] + own)
-                            : h->ghost[h->before + own - own_cols];
-}
-
 void group_own_rows_release(struct group_own_rows *r)
 {
-    host_free_all(r->col, r->val);
+    host_free_all(r->col, r->wide_col, r->val);
+}
+
+static spmv_status take_columns(const spmv_group_matrix *m, struct group_own_rows *r)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t nnz = m->own.nnz, n = max_i64(1, nnz);
+    if (m->wide)
+        TRY(host_alloc(m->ctx, n * (int64_t)sizeof *r->wide_col, what, (void **)&r->wide_col));
+    else
+        TRY(host_alloc(m->ctx, n * (int64_t)sizeof *r->col, what, (void **)&r->col));
+    for (int64_t k = 0; k < nnz && m->wide; k++)
+        r->wide_col[k] = group_number_of(m, m->col[k]);
+    for (int64_t k = 0; k < nnz && !m->wide; k++)
+        r->col[k] = (int32_t)group_number_of(m, m->col[k]);
+done:
+    return st;
 }
 
 spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_own_rows *r)
@@ -57,9 +62,7 @@ spmv_status group_take_rows(spmv_group_matrix *m, bool negative, struct group_ow
     const spmv_type type = m->own.type, part = type_part(type);
     const int64_t nnz = m->own.nnz, numbers = nnz * type_parts(type);
     const bool valued = !m->pattern && nnz > 0;
-    TRY(host_alloc(m->ctx, max_i64(1, nnz) * (int64_t)sizeof *r->col, what, (void **)&r->col));
-    for (int64_t k = 0; k < nnz; k++)
-        r->col[k] = number_of(m, m->col[k]);
+    TRY(take_columns(m, r));
     if (valued) {
         TRY(host_alloc(m->ctx, nnz * (int64_t)spmv_type_size(type), what, &r->val));
         memcpy(r->val, m->val, (size_t)nnz * spmv_type_size(type));
@@ -71,14 +74,20 @@ done:
     return st;
 }
 
-spmv_status group_matrix_like(spmv_group_matrix *m, const spmv_csr *own, spmv_group_matrix **made)
+spmv_status group_matrix_like(spmv_group_matrix *m, const spmv_csr *own, const int64_t *wide_col,
+                              spmv_group_matrix **made)
 {
+    const struct group_given given = {.call = "spmv_group_matrix_create",
+                                      .own = own,
+                                      .has_wide = wide_col != NULL,
+                                      .stays_wide = wide_col != NULL,
+                                      .wide_col = wide_col};
     spmv_group_matrix_options o;
     spmv_group_matrix_options_init(&o, sizeof o);
     o.type = m->type;
     o.block = m->ranks.rows == m->cols ? m->ranks.block : 0;
     o.exchange = m->exchange.kind != NULL ? m->exchange.kind->name : NULL;
-    return group_matrix_make(m->group, own, false, &o, made);
+    return group_matrix_make(m->group, &given, &o, made);
 }
 
 /* ------------------------------------------------------------- what a solver needs of all ranks */
@@ -92,7 +101,8 @@ static spmv_status agree(void *self, spmv_status status)
 static bool can_make(void *self, enum precond_for purpose, const char *name)
 {
     const struct spmv_group_solver *const g = self;
-    return precond_is_of_ranks(name) || group_makes_whole(g->m, purpose, name);
+    return (precond_is_of_ranks(name) && !(g->m->wide && strcmp(name, "amg") == 0)) ||
+           group_makes_whole(g->m, purpose, name);
 }
 
 static spmv_status make_precond(void *self, enum precond_for purpose, const char *name, bool negative, bool chosen,
@@ -173,7 +183,7 @@ static spmv_status make_negative(void *self, spmv_plan **plan)
     struct group_own_rows rows = {.col = NULL};
     if (g->negative == NULL) {
         TRY(spmv_group_agree(g->m->group, group_take_rows(g->m, true, &rows)));
-        TRY(group_matrix_like(g->m, &rows.view, &g->negative));
+        TRY(group_matrix_like(g->m, &rows.view, rows.wide_col, &g->negative));
     }
     *plan = g->negative->plan;
 done:
@@ -248,6 +258,10 @@ static spmv_status create(spmv_group_matrix *m, const spmv_solver_options *optio
                              "spmv_group_solver_create: the matrix has %lld rows and %lld "
                              "columns",
                              (long long)m->ranks.rows, (long long)m->cols);
+    if (ready == SPMV_OK && m->wide && (o.null_vectors > 0 || o.null_block > 0))
+        ready = context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                             "spmv_group_solver_create: %s: not of matrices with more than %d rows",
+                             o.null_vectors > 0 ? "null_space" : "null_block", INT32_MAX);
     if (ready == SPMV_OK)
         ready = group_check_rung(m, "spmv_group_solver_create", o.rung != NULL ? o.rung : "auto");
     if (ready == SPMV_OK)
@@ -498,6 +512,12 @@ static spmv_status transpose(spmv_group_matrix *m, spmv_group_matrix **made)
     struct csr_copies there = {0}, here = {0};
     struct rank_arrays to = {.nnz = 0};
     spmv_csr own, turned;
+    if (m->wide || m->ranks.rows > INT32_MAX) { /* on all ranks alike */
+        m->group->settled = true;
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_group_matrix_transpose: a matrix of more than %d rows or columns has no transpose",
+                            INT32_MAX);
+    }
     st = group_take_rows(m, false, &rows);
     if (st == SPMV_OK)
         st = csr_to_context(ctx, &rows.view, false, &own, &there);
@@ -506,7 +526,7 @@ static spmv_status transpose(spmv_group_matrix *m, spmv_group_matrix **made)
     turned = csr_of(to.rows, m->ranks.rows, to.nnz, to.row_ptr, to.col, to.val, m->own.type, SPMV_MEMORY_CONTEXT);
     TRY(spmv_group_agree(m->group, csr_to_host(ctx, &turned, false, &turned, &here)));
     turned.memory = SPMV_MEMORY_HOST;
-    TRY(group_matrix_like(m, &turned, made));
+    TRY(group_matrix_like(m, &turned, NULL, made));
 done:
     group_own_rows_release(&rows);
     csr_free_context(ctx, &there);

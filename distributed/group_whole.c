@@ -173,7 +173,7 @@ enum { SMALL_WHOLE = 1 << 18, MOST_WHOLE = 1 << 23 };
 
 static int64_t work_of(const spmv_group_matrix *m)
 {
-    return m->ranks.rows + m->ranks.nnz;
+    return m->wide ? INT64_MAX : m->ranks.rows + m->ranks.nnz;
 }
 
 bool group_makes_whole(const spmv_group_matrix *m, enum precond_for purpose, const char *name)

@@ -415,18 +415,21 @@ static bool arrays_valid(spmv_context *ctx, const spmv_csr *a, enum csr_order or
     return valid && outside == 0 && (order != CSR_SORTED || descents == at_starts);
 }
 
-static spmv_status check_columns(spmv_context *ctx, const char *name, const spmv_csr *a)
+spmv_status csr_check_columns(spmv_context *ctx, const char *name, const spmv_csr *a, const int64_t *wide)
 {
     int64_t bad = a->nnz;
 #pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(static) reduction(min : bad)
-    for (int64_t k = 0; k < a->nnz; k++)
-        if (a->col[k] < 0 || a->col[k] >= a->cols)
+    for (int64_t k = 0; k < a->nnz; k++) {
+        const int64_t column = wide != NULL ? wide[k] : a->col[k];
+        if (column < 0 || column >= a->cols)
             bad = min_i64(bad, k);
+    }
     if (bad == a->nnz)
         return SPMV_OK;
     return context_fail(ctx, SPMV_ERROR_SIZE, "%s: row %lld, entry %lld: column %lld is outside the %lld columns%s",
                         name, context_number(ctx, row_of_entry(a, bad)), context_number(ctx, bad),
-                        context_number(ctx, a->col[bad]), (long long)a->cols, context_counted(ctx));
+                        context_number(ctx, wide != NULL ? wide[bad] : a->col[bad]), (long long)a->cols,
+                        context_counted(ctx));
 }
 
 static spmv_status check_sorted(spmv_context *ctx, const char *name, const spmv_csr *a)
@@ -470,7 +473,7 @@ spmv_status csr_check_longest(spmv_context *ctx, const char *name, const spmv_cs
         return st;
     st = check_row_ptr(ctx, name, a);
     if (st == SPMV_OK)
-        st = check_columns(ctx, name, a);
+        st = csr_check_columns(ctx, name, a, NULL);
     if (st == SPMV_OK && order == CSR_SORTED)
         st = check_sorted(ctx, name, a);
     return st;

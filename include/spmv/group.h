@@ -199,6 +199,27 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
  * SPMV_ERROR_SIZE (ranks with different types, columns or options). */
 SPMV_API spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own,
                                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
+
+/* Together: the same with columns of 64 bits, for matrices of more than INT32_MAX columns.
+ *
+ *   own  its col is ignored, and cols may be more than INT32_MAX
+ *   col  own->nnz columns in host memory, 0 <= col[k] < own->cols; NULL allowed for 0
+ * Other parameters as for spmv_group_matrix_create. The arrays may change after the call. Some ranks may call that
+ * function in place of this one, if they give no rows.
+ *
+ * Columns have 64 bits until they are with the rank that owns their row. There they are renumbered to 32 bits. So a
+ * rank must not have more than INT32_MAX elements of x, with those that it needs of other ranks. Bits are those of
+ * spmv_group_matrix_create. On cuda, "auto" chooses the method by renumbered columns: name one if it must not
+ * depend on the number of ranks. A matrix of at most INT32_MAX columns becomes one of spmv_group_matrix_create.
+ *
+ * With more columns there is no transpose, no preconditioner "amg" and no null_space or null_block of a solver
+ * (SPMV_ERROR_UNSUPPORTED). "auto" then takes the preconditioner "jacobi", and block 0 means 1.
+ *
+ * Errors, on all ranks: also SPMV_ERROR_LIMIT (a rank has too many elements of x; the message says how many ranks
+ * to take). */
+SPMV_API spmv_status spmv_group_matrix_create_wide(spmv_group *group, const spmv_csr *own, const int64_t *col,
+                                                   const spmv_group_matrix_options *options,
+                                                   spmv_group_matrix **matrix);
 SPMV_API void spmv_group_matrix_destroy(spmv_group_matrix *matrix);
 
 /* Together: replaces the values of the matrix; its pattern, cut and halo stay. The first call makes

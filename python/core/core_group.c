@@ -111,22 +111,25 @@ static spmv_group_matrix_options matrix_options(int type, int block, const char 
     return o;
 }
 
-/* group_matrix(group, rows, type of vectors, rows of a node, exchange). The library copies the rows. */
+/* group_matrix(group, rows, type of vectors, rows of a node, exchange, whether columns have 64 bits). The library copies
+ * the rows. */
 static PyObject *group_matrix(PyObject *module, PyObject *arguments)
 {
     object *g = NULL;
     spmv_csr own;
-    int type, block;
+    int type, block, wide;
     const char *exchange = NULL;
     spmv_group_matrix *made = NULL;
     call_state state;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&O&iiz", to_group, &g, to_csr, &own, &type, &block, &exchange))
+    if (!PyArg_ParseTuple(arguments, "O&O&iizp", to_group, &g, to_csr, &own, &type, &block, &exchange, &wide))
         return NULL;
+    const int64_t *const col = (const int64_t *)(const void *)own.col;
     const spmv_group_matrix_options o = matrix_options(type, block, exchange);
     if (!context_begin(g->context, true, &state))
         return NULL;
-    const spmv_status st = spmv_group_matrix_create(g->made, &own, &o, &made);
+    const spmv_status st = wide ? spmv_group_matrix_create_wide(g->made, &own, col, &o, &made)
+                                : spmv_group_matrix_create(g->made, &own, &o, &made);
     return new_matrix(g, state, st, made);
 }
 

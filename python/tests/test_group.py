@@ -36,6 +36,31 @@ def test_products(dtype):
         assert D.T.T is D
 
 
+def test_many_columns():
+    """Columns of 64 bits. A product would need memory for all of x."""
+    cols = 2**32 + 7
+    columns = np.array([0, cols - 1, 2**31, 5, 2**32])
+    arrays = (np.ones(5, np.float32), columns, np.arange(6))
+    with spmv.Group(ranks=8) as group:
+        try:
+            D = group.matrix(arrays, shape=(5, cols))
+        except MemoryError:
+            pytest.skip("this system does not give memory that is not used")
+        assert D.shape == (5, cols) and D.nnz == 5
+        with pytest.raises(NotImplementedError, match="transpose"):
+            D.T @ np.ones(5, np.float32)
+        del D
+        for wrong in (-1, cols):
+            columns[3] = wrong
+            with pytest.raises(ValueError, match=f"column {wrong} is outside the {cols} columns"):
+                group.matrix(arrays, shape=(5, cols))
+        columns[3] = 5
+        with pytest.raises(ValueError, match="decreases"):
+            group.matrix((arrays[0], columns, np.array([0, 4, 5, 3, 4, 5])), shape=(5, cols))
+    with spmv.Group(ranks=1) as group, pytest.raises(ValueError, match="take 3 ranks or more"):
+        group.matrix(arrays, shape=(5, cols))
+
+
 def test_an_operator_of_scipy():
     linalg = pytest.importorskip("scipy.sparse.linalg")
     with spmv.Group(ranks=2) as group:

@@ -388,6 +388,8 @@ spmv_status null_space_find_of_ranks(const spmv_plan *plan, enum null_space_rows
     int64_t count = 0;
     bool any = false;
     *found = NULL;
+    if (ranks->tools == NULL)
+        return SPMV_OK;
     TRY(host_alloc(ctx, max_i64(1, plan->a.rows), "sums of rows", (void **)&good));
     TRY(look_at_own(plan, rows, good, &count, &a, &copies));
     const bool all_rows = rows == NULL_SPACE_ALL_ROWS;

@@ -28,6 +28,7 @@ static spmv_group *group; /* of one rank */
 static spmv_group_matrix *group_matrix;
 static spmv_group_solver *group_solver;
 static spmv_csr csr;
+static int64_t wide_columns[N]; /* of csr */
 static char folder[] = "/tmp/spmv_null_XXXXXX", file[sizeof folder + 8], vector_file[sizeof folder + 8];
 static double *host;
 static void *x, *y, *z, *index32, *heads, *bits, *count, *counts, *keys, *scalar;
@@ -283,6 +284,7 @@ CALL(rung_describe, C, arg(1, "scan"), arg(2, "blelloch"), arg(3, host), sizeof(
 CALL(group_run, 1, arg(1, NULL), rank_arg(0, no_rank), arg(2, NULL), arg(3, host), 8)
 CALL(group_run_with, 1, arg(1, NULL), rank_arg(0, no_rank), arg(2, NULL), arg(3, host), 8)
 CALL(group_matrix_create, arg(0, group), arg(1, &csr), arg(3, NULL), arg(2, &made))
+CALL(group_matrix_create_wide, arg(0, group), arg(1, &csr), arg(2, wide_columns), arg(4, NULL), arg(3, &made))
 CALL(group_matrix_read, arg(0, group), arg(1, file), arg(3, NULL), arg(4, NULL), arg(2, &made), arg(5, NULL), 8)
 CALL(group_matrix_describe, G, arg(1, host), 8)
 CALL(group_apply, G, arg(3, NULL), arg(1, x), arg(4, NULL), arg(2, y))
@@ -439,6 +441,7 @@ static const struct function functions[] = {
     ROW(group_run, 1, 3),
     ROW(group_run_with, 1, 3),
     ROW(group_matrix_create, 3, 1),
+    ROW(group_matrix_create_wide, 4, 1),
     ROW(group_matrix_read, 3, 3),
     ROW(group_matrix_describe, 2, 0),
     ROW(group_apply, 3, 2),
@@ -1062,6 +1065,8 @@ static int begin(void **state)
     ctx = support_context();
     static const int32_t diagonal_ptr[] = {0, 1, 2, 3, 4}, diagonal_col[] = {0, 1, 2, 3};
     csr = support_csr(N, N, row_ptr, col, val);
+    for (int64_t k = 0; k < N; k++)
+        wide_columns[k] = col[k];
     host = calloc(512, 1); /* also receives descriptions */
     void **const arrays[] = {&x, &y, &z, &count, &counts, &keys, &scalar};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

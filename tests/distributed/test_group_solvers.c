@@ -9,6 +9,7 @@
 #include "distributed/group_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_fails.h"
+#include "tests/support/support_wide.h"
 
 /* What becomes of a generated matrix. */
 enum turn {
@@ -96,6 +97,7 @@ struct run {
     const void *null;   /* null vectors, all rows */
     int nulls, null_block;
     int64_t stop_at; /* the callback cancels; -1: never */
+    bool wide;       /* columns of 64 bits until they are renumbered */
     struct outcome *outcome;
     spmv_status status[8]; /* of each rank */
 };
@@ -245,7 +247,7 @@ static spmv_status open_part(spmv_group *group, const struct run *run, struct pa
     const int64_t size = (int64_t)spmv_type_size(run->of->type);
     p->offsets = malloc((size_t)(end - begin + 1) * sizeof *p->offsets);
     const spmv_csr own = rows_of(run->a, begin, end, p->offsets);
-    spmv_status st = spmv_group_matrix_create(group, &own, NULL, &p->m);
+    spmv_status st = support_group_matrix(group, run->wide, &own, NULL, &p->m);
     if (st == SPMV_OK)
         st = spmv_group_matrix_describe(p->m, &p->info, sizeof p->info);
     if (st == SPMV_OK)
@@ -571,6 +573,7 @@ static void wrong_rows_are_corrected(void **state)
             struct outcome several;
             open_outcome(&several, &s.a);
             run.outcome = &several;
+            run.wide = k % 2 == 0;
             assert_int_equal(run_ranks(rank_counts[n], one_rank, &run, message, sizeof message), SPMV_OK);
             assert_memory_equal(one.x, several.x, (size_t)s.a.rows * spmv_type_size(c->type));
             assert_int_equal(one.result.iterations, several.result.iterations);
@@ -578,6 +581,40 @@ static void wrong_rows_are_corrected(void **state)
             close_outcome(&several);
         }
         close_outcome(&one);
+        close_system(&s);
+    }
+}
+
+/* Columns of 64 bits, which are those of 32 bits once they are renumbered. -A is made of the rows of a rank. */
+static void wide_columns_have_same_bits(void **state)
+{
+    (void)state;
+    static const struct system_case wide[] = {
+        {GRID, SPMV_F64, NEGATED, NULL, "jacobi", "cg", 1e-8},
+        {GRID, SPMV_F64, SHIFTED, "minres", "none", "minres", 1e-8},
+        {FLOW, SPMV_F64, AS_IT_IS, NULL, "jacobi", "gmres", 1e-8},
+        {FLOW, SPMV_C128, TURNED, NULL, "jacobi", "gmres", 1e-8},
+        {AUTO_GRID, SPMV_F64, AS_IT_IS, NULL, NULL, "cg", 1e-8}, /* has no preconditioner that narrow ones do not have */
+    };
+    for (size_t k = 0; k < sizeof wide / sizeof *wide; k++) {
+        const struct system_case *const c = &wide[k];
+        struct system s;
+        struct outcome one, several;
+        char message[512] = "";
+        open_system(c, &s);
+        open_outcome(&one, &s.a);
+        open_outcome(&several, &s.a);
+        struct run run = {.of = c, .a = &s.a, .b = s.b, .stop_at = -1, .outcome = &one, .wide = c->precond == NULL};
+        if (run_ranks(1, one_rank, &run, message, sizeof message) != SPMV_OK)
+            fail_msg("case %zu, %s: %s", k, c->spec, message);
+        run.outcome = &several;
+        run.wide = true;
+        assert_int_equal(run_ranks(rank_counts[0], one_rank, &run, message, sizeof message), SPMV_OK);
+        check_solution(c, &s.a, &several);
+        assert_memory_equal(one.x, several.x, (size_t)s.a.rows * spmv_type_size(c->type));
+        assert_int_equal(one.result.iterations, several.result.iterations);
+        close_outcome(&one);
+        close_outcome(&several);
         close_system(&s);
     }
 }
@@ -1372,6 +1409,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(same_bits_for_any_ranks),
         cmocka_unit_test(starts_and_cancels),
         cmocka_unit_test(wrong_rows_are_corrected),
+        cmocka_unit_test(wide_columns_have_same_bits),
         cmocka_unit_test(null_vectors_are_split_off),
         cmocka_unit_test(given_null_vectors_are_split_off),
         cmocka_unit_test(several_right_hand_sides),

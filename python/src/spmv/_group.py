@@ -123,8 +123,8 @@ class Group:
         Parameters
         ----------
         A : matrix
-            As for ``Plan``. Under MPI: the rows of this process, with the columns of the whole matrix;
-            those of rank 0 come first.
+            As for ``Plan``, also of 2**31 columns and more. Under MPI: the rows of this process, with the
+            columns of the whole matrix; those of rank 0 come first.
         dtype : numpy.dtype, optional
             The type of vectors and sums, as for ``Plan``.
         block : int, optional
@@ -139,7 +139,7 @@ class Group:
             data, indices, indptr, of, kind = arrays_of(A, shape)
             named = ((data, "data"), (indices, "indices"), (indptr, "indptr"))
             arrays = [on_host(a, n, view(a, n).dtype)[0] for a, n in named]
-            matrix, dtype_of_x, _ = take(tuple(arrays), lambda where: context_of("cpu"), of, dtype)
+            matrix, dtype_of_x, _ = take(tuple(arrays), lambda where: context_of("cpu"), of, dtype, wide=True)
             check_values(matrix)
             return matrix, dtype_of_x
 
@@ -147,9 +147,8 @@ class Group:
         groups = ranks.handles()
         cuts = [matrix.shape[0] * r // len(groups) for r in range(len(groups) + 1)]
         parts = [_rows_of(matrix, a, b) for a, b in zip(cuts, cuts[1:])]
-        made = ranks.together(
-            groups, nothing, lambda r, _: _core.group_matrix(groups[r], parts[r][0], CODES[of_x], rows_of_node, name)
-        )
+        rest = (CODES[of_x], rows_of_node, name, matrix.indices.dtype == np.int64)
+        made = ranks.together(groups, nothing, lambda r, _: _core.group_matrix(groups[r], parts[r][0], *rest))
         divided = GroupMatrix(self, groups, made)
         divided._gave(matrix.shape[0], matrix.data.dtype, (part[0][2] for part in parts))
         return divided
@@ -180,7 +179,8 @@ class Group:
 
         parts = ranks.prepared(prepare)
         views = [_core.matrix_view(part) for part in parts]
-        made = ranks.together(groups, nothing, lambda r, _: _core.group_matrix(groups[r], views[r], of, 0, exchanged))
+        rest = (of, 0, exchanged, False)
+        made = ranks.together(groups, nothing, lambda r, _: _core.group_matrix(groups[r], views[r], *rest))
         divided = GroupMatrix(self, groups, made)
         divided._gave(sum(v[0] for v in views), DTYPES[views[0][7]], (v[2] for v in views))
         return divided

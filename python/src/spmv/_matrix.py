@@ -51,7 +51,7 @@ class CSR:
 
 
 class Taken:
-    """A matrix: three views, with 32-bit columns, and the values' type."""
+    """A matrix: three views, with 32-bit columns (64-bit ones: ``take`` with wide), and the values' type."""
 
     def __init__(self, shape: tuple[int, int], data: View, indices: View, indptr: View, kind: str) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -189,13 +189,21 @@ def _index_range(context: Context, index: View, limit: int, n: int) -> None:
 
 
 def take(
-    A: Any, context_for: Any, shape: Any = None, wanted: Any = None, copy: bool = False, halves: bool = False
+    A: Any,
+    context_for: Any,
+    shape: Any = None,
+    wanted: Any = None,
+    copy: bool = False,
+    halves: bool = False,
+    wide: bool = False,
 ) -> tuple[Taken, np.dtype, Context]:
     """The matrix, the type of x and y, and the context for it.
 
     context_for(device) gives the context for arrays on that device. Everything that the library
     does not check itself is checked here, so no matrix makes it read outside of the arrays. With
     copy, none of the arrays is the caller's, and the copies are what is checked. halves: 16-bit types are possible.
+    wide, for arrays in host memory: more columns than 32 bits hold are possible, and then have 64 bits; the library
+    checks them.
     """
     data, indices, indptr, shape, kind = arrays_of(A, shape)
     shape = _sizes(shape)
@@ -229,15 +237,20 @@ def take(
     for v, name in ((values, "data"), (indices, "indices")):
         if v.shape[0] < nnz:
             raise ValueError(f"{name} has {v.shape[0]} elements, indptr ends with {nnz}")
-    if shape[1] > 2**31 - 1:
+    many = shape[1] > 2**31 - 1
+    if many and not wide:
         raise ValueError(f"{shape[1]} columns: the library has 32-bit columns, at most {2**31 - 1}")
-    if values.on_host:
+    if many:
+        if np.any(np.diff(offsets) < 0):
+            raise ValueError("indptr decreases")
+        indices = _as_type(indices, INT64, "indices")
+    elif values.on_host:
         if indices.dtype == INT64:
-            wide = as_numpy(indices)[:nnz]
-            if nnz and not (0 <= wide.min() and wide.max() < shape[1]):
-                bad = int(np.flatnonzero((wide < 0) | (wide >= shape[1]))[0])
-                raise ValueError(f"indices[{bad}] is {wide[bad]}, but the matrix has {shape[1]} columns")
-            indices = view(wide.astype(np.int32), "indices")
+            columns = as_numpy(indices)[:nnz]
+            if nnz and not (0 <= columns.min() and columns.max() < shape[1]):
+                bad = int(np.flatnonzero((columns < 0) | (columns >= shape[1]))[0])
+                raise ValueError(f"indices[{bad}] is {columns[bad]}, but the matrix has {shape[1]} columns")
+            indices = view(columns.astype(np.int32), "indices")
         indices = _as_type(indices, INT32, "indices")
     else:
         if np.any(np.diff(offsets) < 0):
@@ -251,7 +264,7 @@ def take(
         indices = _as_type(indices, INT32, "indices")
     taken = Taken(shape, values, indices, indptr, kind)
     taken.nnz = nnz
-    if values.on_host:
+    if values.on_host and not many:
         checker = context
         parts = list(taken.tuple(HOST_MEMORY))
         if stored in HALVES:
