@@ -104,6 +104,8 @@ class FilesOfTests(unittest.TestCase):
     def setUp(self):
         self.programs = {}
         for path in glob.glob(os.path.join(SOURCE, "tests", "**", "*.c*"), recursive=True):
+            if not path.endswith((".c", ".cu", ".cpp")):  # *.cpython-*.pyc
+                continue
             with open(path, encoding="utf-8") as text:
                 self.programs[os.path.basename(path)] = text.read()
         self.assertIn("test_mangled.c", self.programs)
