@@ -138,7 +138,7 @@ struct omp_tiles {
     struct share *share; /* one for each thread */
     int threads;         /* the number of threads of a product */
     int shares;          /* the number of threads for which share is filled; 0: not yet */
-    bool avx2;           /* use 32-byte vectors */
+    bool avx2;           /* use 32-byte vectors; a lane sums a row */
     bool stream;         /* write y with streaming stores */
     bool columns;        /* use the products of spmv_omp_columns.c */
     int first_step;      /* of COLUMNS_STEPS, for this processor */

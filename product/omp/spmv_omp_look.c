@@ -3,8 +3,7 @@
  * and whether they are scattered over x.
  *
  * One thread analyses a tile, and the place of its results is fixed by the matrix. The processor and the
- * number of threads affect only what depends on caches: 16-bit columns, streaming stores, rows in the order
- * of their lengths, prefetches of x. None of them changes the bits of a product.
+ * number of threads affect only what depends on caches: 16-bit columns, streaming stores, prefetches of x. None of them changes the bits of a product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
@@ -39,16 +38,10 @@ enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
  * FORMS_OVER_STRETCHES times fewer columns unread. */
 enum { ROWS_A_FORM = 16, FORMS_OVER_STRETCHES = 2, LONG_STRETCH = 64 };
 
-/* Sorting a stretch by length pays off with at least LEAST_SORTED rows and enough mispredicted row
- * ends: more than surprises_at_two at two lengths, and at least one in entries_a_surprise entries, or in
- * entries_if_large if the matrix takes more than 1 / SORTED_SHARE of the caches. A misprediction costs as
- * much as about ten entries of 12 bytes; the cost of reading out of order grows with the bytes of an entry
- * and with the distance of the matrix. */
-enum { LEAST_SORTED = 64, SORTED_SHARE = 3 };
-struct sorting {
-    int64_t surprises_at_two, entries_a_surprise, entries_if_large;
-};
-static const struct sorting values_of_8 = {6, 8, 8}, values_of_4 = {1, 64, 8};
+/* Sorting a stretch by length pays off with at least LEAST_SORTED rows and enough mispredicted row ends: more than one
+ * for each two lengths, and at least one in so many entries. A misprediction costs some 20 cycles, reading the terms of
+ * an entry again half a cycle, or a quarter if they have 4 bytes. */
+enum { LEAST_SORTED = 64, ENTRIES_A_SURPRISE_OF_8 = 32, ENTRIES_A_SURPRISE_OF_4 = 128 };
 
 /* The range of 16-bit columns. */
 enum { SPAN = 1 << 16 };
@@ -111,7 +104,6 @@ static int64_t far_bytes(void)
 /* The matrix and x beside the caches. */
 struct caches {
     bool large;        /* the matrix exceeds them */
-    bool far_matrix;   /* it takes more than 1 / SORTED_SHARE of them */
     int64_t far_bytes; /* of x, from which on it is far */
 };
 
@@ -297,7 +289,7 @@ static int64_t count_surprises(const spmv_csr *a, int64_t first, int64_t last)
 
 /* The number of buckets of whole rows first ... last - 1 by length; 0 if sorting does not pay
  * off. */
-static int64_t buckets_of(const spmv_csr *a, const struct caches *caches, int64_t first, int64_t last)
+static int64_t buckets_of(const spmv_csr *a, int64_t first, int64_t last)
 {
     uint16_t rows_of[TILE_WORK + 1];
     int64_t buckets = 0;
@@ -306,22 +298,18 @@ static int64_t buckets_of(const spmv_csr *a, const struct caches *caches, int64_
     const int64_t surprises = count_surprises(a, first, last);
     const int64_t entries =
         offset_at(a->row_ptr, a->row_ptr_bits, last) - offset_at(a->row_ptr, a->row_ptr_bits, first);
-    const struct sorting pays =
-        /* a pattern has even fewer bytes */
-        a->val != NULL && spmv_type_size(a->type) == 8 ? values_of_8 : values_of_4;
-    const int64_t most = caches->far_matrix ? pays.entries_if_large : pays.entries_a_surprise;
-    if (2 * surprises <= pays.surprises_at_two || entries > most * surprises)
+    const bool of_8 = a->val != NULL && spmv_type_size(a->type) == 8; /* a pattern has even fewer bytes */
+    if (surprises == 0 || entries > (of_8 ? ENTRIES_A_SURPRISE_OF_8 : ENTRIES_A_SURPRISE_OF_4) * surprises)
         return 0;
     const int64_t longest = count_lengths(a, first, last, rows_of);
     for (int64_t n = 0; n <= longest; n++)
         buckets += rows_of[n] != 0;
-    return 2 * surprises > pays.surprises_at_two * buckets ? buckets : 0;
+    return 2 * surprises > buckets ? buckets : 0;
 }
 
 /* Turns plain stretches of a tile's whole rows first ... last - 1 into sorted ones where that pays
  * off. */
-static void look_at_lengths(const spmv_csr *a, const struct caches *caches, int64_t first, int64_t last,
-                            struct look *look)
+static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, struct look *look)
 {
     if (look->count == 0)
         add_stretch(look, 0, STRETCH_PLAIN, 0);
@@ -329,7 +317,7 @@ static void look_at_lengths(const spmv_csr *a, const struct caches *caches, int6
         struct stretch *stretch = &look->stretch[i];
         const int64_t begin = first + stretch->begin;
         const int64_t end = i + 1 < look->count ? first + stretch[1].begin : last;
-        const int64_t buckets = stretch->kind == STRETCH_PLAIN ? buckets_of(a, caches, begin, end) : 0;
+        const int64_t buckets = stretch->kind == STRETCH_PLAIN ? buckets_of(a, begin, end) : 0;
         if (buckets > 0) {
             stretch->kind = STRETCH_SORTED;
             stretch->n = (uint16_t)buckets;
@@ -515,7 +503,7 @@ static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, const struct c
         look.least = tile->far ? LEAST_SAVED_FAR : LEAST_SAVED;
         if (compression != SPMV_COMPRESSION_NONE)
             look_at_rows(a, tile->begin.row + tile->begun, tile[1].begin.row, tile->narrow, &look);
-        look_at_lengths(a, caches, tile->begin.row + tile->begun, tile[1].begin.row, &look);
+        look_at_lengths(a, tile->begin.row + tile->begun, tile[1].begin.row, &look);
         memcpy(found + t * MOST_STRETCHES, look.stretch, (size_t)look.count * sizeof *found);
         /* Writing packed columns costs as much as two products save. So if the matrix fits in the
          * caches, columns are packed only where few of them are kept. */
@@ -611,7 +599,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
     const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
     const int64_t cache = cache_bytes(plan->ctx->threads);
-    const struct caches caches = {bytes > cache, bytes > cache / SORTED_SHARE, far_bytes()};
+    const struct caches caches = {bytes > cache, far_bytes()};
     struct found found = {0};
     struct omp_tiles *tiles = NULL;
     TRY(plan_new_state(plan, sizeof *tiles));

@@ -6,8 +6,12 @@
  * replace 32-bit columns where they fit and where the matrix exceeds the caches. Where columns are
  * scattered over a long x, entries ahead are prefetched.
  *
+ * Products in a cache are limited by the loop. With AVX2, each lane of a vector sums one row
+ * (spmv_omp_transpose.h): rows of a stretch, whose elements of x are contiguous, and rows of the same
+ * length.
+ *
  * Products of short rows are limited by mispredicted row ends. Where the lengths are unpredictable,
- * the rows of a tile are processed in order of length, with one loop for each length.
+ * the terms of a tile are computed first, and then summed in the order of the rows' lengths.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -39,12 +43,13 @@ struct reading {
     bool narrow;  /* 16-bit columns */
     bool far;     /* x is prefetched */
     bool stream;  /* y is written with streaming stores */
+    bool wide;    /* the processor has vectors of 32 bytes */
 };
 
-/* X(length) for the lengths 1 to 6, 8 or 9. */
-#define LENGTHS_6(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define LENGTHS_8(X) LENGTHS_6(X) X(7) X(8)
-#define LENGTHS_9(X) LENGTHS_8(X) X(9)
+/* X(length) for the lengths 1 to 4, 6 or 9. */
+#define LENGTHS_4(X) X(1) X(2) X(3) X(4)
+#define LENGTHS_6(X) LENGTHS_4(X) X(5) X(6)
+#define LENGTHS_9(X) LENGTHS_6(X) X(7) X(8) X(9)
 
 /* Prefetches the address at this many bytes after from, which may lie beyond the end of the
  * array. */
@@ -58,7 +63,9 @@ static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
     return narrow ? (int64_t)((const uint16_t *)col)[k] : (int64_t)((const int32_t *)col)[k];
 }
 
-#define READING(pattern, narrow, far, stream) ((struct reading){pattern, narrow, far, stream})
+#define READING(pattern, narrow, far, stream, wide) ((struct reading){pattern, narrow, far, stream, wide})
+
+#include "product/omp/spmv_omp_transpose.h"
 
 #define REAL_ONLY
 #define TEMPLATE "product/omp/spmv_omp_typed.h"

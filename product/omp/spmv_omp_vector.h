@@ -24,22 +24,29 @@ static ALWAYS_INLINE T TYPED(term)(struct TYPED(entries) e, struct reading how, 
 typedef T TYPED(pack) __attribute__((vector_size(PACK_BYTES)));
 enum { TYPED(PACK) = PACK_BYTES / sizeof(T) };
 
-static ALWAYS_INLINE void TYPED(add_terms)(TYPED(pack) * sum, struct TYPED(entries) e, struct reading how, int64_t j)
+/* val: NULL if all values are 1. */
+static ALWAYS_INLINE void TYPED(add_products)(TYPED(pack) * sum, const TYPED(pack) * x, const STORED *val)
 {
-    TYPED(pack) x = {0}, val = {0};
-    for (int i = 0; i < TYPED(PACK); i++)
-        x[i] = e.x[column_at(e.col, how.narrow, j + i)];
-    if (how.pattern) {
-        *sum += x;
+    TYPED(pack) its = {0};
+    if (val == NULL) {
+        *sum += *x;
         return;
     }
     if (sizeof(STORED) == sizeof(T)) {
-        memcpy(&val, e.val + j, sizeof val);
+        memcpy(&its, val, sizeof its);
     } else {
         for (int i = 0; i < TYPED(PACK); i++)
-            val[i] = e.val[j + i];
+            its[i] = val[i];
     }
-    *sum += val * x;
+    *sum += its * *x;
+}
+
+static ALWAYS_INLINE void TYPED(add_terms)(TYPED(pack) * sum, struct TYPED(entries) e, struct reading how, int64_t j)
+{
+    TYPED(pack) x = {0};
+    for (int i = 0; i < TYPED(PACK); i++)
+        x[i] = e.x[column_at(e.col, how.narrow, j + i)];
+    TYPED(add_products)(sum, &x, how.pattern ? NULL : e.val + j);
 }
 
 /* The sum of n entries. */
@@ -88,14 +95,18 @@ static ALWAYS_INLINE T TYPED(dot_consecutive)(const STORED *val, const T *x, boo
             sum += pattern ? x[j] : val[j] * x[j];
         return sum;
     }
-    T s[LANES] = {0};
+    TYPED(pack) sum[LANES / TYPED(PACK)] = {{0}};
     for (; j + LANES <= n; j += LANES) {
         if (!pattern)
             prefetch(val + j, VALUES_AHEAD);
-        for (int i = 0; i < LANES; i++)
-            s[i] += pattern ? x[j + i] : val[j + i] * x[j + i];
+        for (int p = 0; p < LANES / TYPED(PACK); p++) {
+            TYPED(pack) its;
+            memcpy(&its, x + j + p * TYPED(PACK), sizeof its);
+            TYPED(add_products)(&sum[p], &its, pattern ? NULL : val + j + p * TYPED(PACK));
+        }
     }
-    T rest = 0;
+    T rest = 0, s[LANES];
+    memcpy(s, sum, sizeof s);
     for (; j < n; j++)
         rest += pattern ? x[j] : val[j] * x[j];
     return TYPED(tree)(s) + rest;
@@ -126,6 +137,23 @@ static ALWAYS_INLINE void TYPED(store)(T *y, T value, bool stream)
 static ALWAYS_INLINE void TYPED(finish)(struct TYPED(factors) f, bool stream, T sum, T *y)
 {
     TYPED(store)(y, TYPED(scaled)(f, sum, y), stream);
+}
+
+/* The same for PACK rows, except the first `again`. */
+static ALWAYS_INLINE void TYPED(finish_pack)(struct TYPED(factors) f, bool stream, const TYPED(pack) * sum,
+                                             int64_t again, T *y)
+{
+    TYPED(pack) result = f.alpha * *sum, before;
+    if (!f.beta_zero) {
+        memcpy(&before, y, sizeof before);
+        result += f.beta * before;
+    }
+    if (again == 0 && !stream) {
+        memcpy(y, &result, sizeof result);
+        return;
+    }
+    for (int64_t i = again; i < TYPED(PACK); i++)
+        TYPED(store)(&y[i], result[i], stream);
 }
 
 static ALWAYS_INLINE struct TYPED(entries)
@@ -173,14 +201,15 @@ static ALWAYS_INLINE void TYPED(plain)(const struct TYPED(source) * s, struct re
 }
 
 /* Rows of n entries each, from entry k on, in the columns of the first row, shifted by step from
- * row to row. n is a constant for short rows. */
+ * row to row. consecutive: the first row reads n elements from x on. n is a constant for short rows. */
 static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * source, struct reading how, bool consecutive,
-                                              int64_t step, int64_t n, int64_t k, int64_t first, int64_t last)
+                                              const T *x, int64_t step, int64_t n, int64_t k, int64_t first,
+                                              int64_t last)
 {
     const struct TYPED(source) s = *source;
     struct TYPED(entries) e = TYPED(entries_at)(&s, how, k);
-    const T *x = e.x + (consecutive ? column_at(e.col, how.narrow, 0) : 0);
     T *const y = s.y;
+    x = consecutive ? x : e.x;
     how.far = false;
     for (int64_t row = first; row < last; row++) {
         e.x = x;
@@ -225,18 +254,167 @@ static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * sour
         TYPED(finish)(s.f, how.stream, TYPED(dot)(e, how, n), &y[row]);
 }
 
+/* column[j] = values j of PACK rows of n entries, for VALUES values from val on. */
+static ALWAYS_INLINE void TYPED(columns_of)(const STORED *val, int64_t n, TYPED(pack) column[TYPED(VALUES)])
+{
+    TYPED(values) row[TYPED(PACK)];
+    for (int i = 0; i < TYPED(PACK); i++)
+        memcpy(&row[i], val + i * n, sizeof row[i]);
+    TYPED(transpose)(row, column);
+}
+
+/* column[j] = values j of PACK rows of n entries, for all n. */
+static ALWAYS_INLINE void TYPED(all_columns_of)(const STORED *val, int64_t n, TYPED(pack) * column)
+{
+    enum { VALUES = TYPED(VALUES) };
+    int64_t j = 0;
+    for (; j + VALUES <= n; j += VALUES)
+        TYPED(columns_of)(val + j, n, column + j);
+    if (n >= VALUES && j < n) { /* the last columns, loaded with some before them */
+        TYPED(pack) last[VALUES];
+        TYPED(columns_of)(val + n - VALUES, n, last);
+        for (; j < n; j++)
+            column[j] = last[j - (n - VALUES)];
+    }
+    for (; j < n; j++)
+        for (int64_t i = 0; i < TYPED(PACK); i++)
+            column[j][i] = val[i * n + j];
+}
+
+/* Adds columns j + first ... j + VALUES - 1 of PACK rows of n entries to *sum, or to one sum each if apart is 1. x of
+ * these rows is contiguous. */
+static ALWAYS_INLINE void TYPED(add_columns)(TYPED(pack) * sum, int64_t apart, struct TYPED(entries) e,
+                                             struct reading how, int64_t n, int64_t j, int64_t first)
+{
+    TYPED(pack) val[TYPED(VALUES)] = {{0}};
+    if (!how.pattern)
+        TYPED(columns_of)(e.val + j, n, val);
+    for (int64_t i = first; i < TYPED(VALUES); i++) {
+        TYPED(pack) x;
+        memcpy(&x, e.x + column_at(e.col, how.narrow, j + i), sizeof x);
+        sum[i * apart] += how.pattern ? x : val[i] * x;
+    }
+}
+
+/* Adds columns j ... n - 1 of PACK rows. */
+static ALWAYS_INLINE void TYPED(add_rest)(TYPED(pack) * sum, struct TYPED(entries) e, struct reading how, int64_t n,
+                                          int64_t j)
+{
+    enum { VALUES = TYPED(VALUES) };
+    for (; j + VALUES <= n; j += VALUES)
+        TYPED(add_columns)(sum, 0, e, how, n, j, 0);
+    if (n >= VALUES) { /* the last columns, loaded with some before them */
+        if (n - j == 1)
+            TYPED(add_columns)(sum, 0, e, how, n, n - VALUES, VALUES - 1);
+        else if (VALUES == 4 && n - j == 2)
+            TYPED(add_columns)(sum, 0, e, how, n, n - VALUES, 2);
+        else if (VALUES == 4 && n - j == 3)
+            TYPED(add_columns)(sum, 0, e, how, n, n - VALUES, 1);
+        return;
+    }
+    for (; j < n; j++) {
+        TYPED(pack) x, val = {0};
+        memcpy(&x, e.x + column_at(e.col, how.narrow, j), sizeof x);
+        for (int i = 0; !how.pattern && i < TYPED(PACK); i++)
+            val[i] = e.val[i * n + j];
+        *sum += how.pattern ? x : val * x;
+    }
+}
+
+/* The sums of PACK rows, each as in dot. */
+static ALWAYS_INLINE void TYPED(dots)(TYPED(pack) * result, struct TYPED(entries) e, struct reading how, int64_t n)
+{
+    int64_t j = 0;
+    TYPED(pack) rest = {0};
+    if (n <= SERIAL) {
+        TYPED(add_rest)(&rest, e, how, n, 0);
+        *result = rest;
+        return;
+    }
+    TYPED(pack) s[LANES] = {{0}};
+    for (; j + LANES <= n; j += LANES)
+        for (int i = 0; i < LANES; i += TYPED(VALUES))
+            TYPED(add_columns)(s + i, 1, e, how, n, j + i, 0);
+    TYPED(add_rest)(&rest, e, how, n, j);
+    *result = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + rest;
+}
+
+/* Rows as in regular_rows, shifted by one from row to row, PACK rows at a time. Returns the number of rows that are
+ * left. */
+static ALWAYS_INLINE int64_t TYPED(regular_packs)(const struct TYPED(source) * source, struct reading how, int64_t n,
+                                                  int64_t k, int64_t first, int64_t last)
+{
+    const struct TYPED(source) s = *source;
+    struct TYPED(entries) e = TYPED(entries_at)(&s, how, k);
+    int64_t rows = last - first;
+    T *y = s.y + first;
+    for (; rows >= TYPED(PACK); rows -= TYPED(PACK)) {
+        TYPED(pack) sum;
+        if (!how.pattern)
+            for (int64_t i = 0; i < TYPED(PACK) * n; i += 64 / (int64_t)sizeof *e.val)
+                prefetch(e.val + i, VALUES_AHEAD);
+        TYPED(dots)(&sum, e, how, n);
+        TYPED(finish_pack)(s.f, how.stream, &sum, 0, y);
+        e.val = how.pattern ? NULL : e.val + TYPED(PACK) * n;
+        e.x += TYPED(PACK);
+        y += TYPED(PACK);
+    }
+    return rows;
+}
+
+/* The rows that are left of at least PACK: the last PACK rows, of which only these are written. */
+static ALWAYS_INLINE void TYPED(regular_last)(const struct TYPED(source) * source, struct reading how, int64_t n,
+                                              int64_t k, int64_t first, int64_t last, int64_t left)
+{
+    struct TYPED(entries) e = TYPED(entries_at)(source, how, k);
+    const int64_t row = last - TYPED(PACK);
+    TYPED(pack) sum;
+    e.val = how.pattern ? NULL : e.val + (row - first) * n;
+    e.x += row - first;
+    TYPED(dots)(&sum, e, how, n);
+    TYPED(finish_pack)(source->f, how.stream, &sum, TYPED(PACK) - left, &source->y[row]);
+}
+
 static ALWAYS_INLINE void TYPED(regular)(const struct TYPED(source) * s, struct reading how, struct stretch stretch,
                                          int64_t k, int64_t first, int64_t last)
 {
     const int64_t n = stretch.n, step = (stretch.kind & STRETCH_SHIFTED) != 0;
-    if ((stretch.kind & STRETCH_CONSECUTIVE) != 0 && n > 1) {
-        TYPED(regular_rows)(s, how, true, step, n, k, first, last);
-        return;
-    }
-    switch (n) {
+    const bool consecutive = (stretch.kind & STRETCH_CONSECUTIVE) != 0;
+    if (how.wide && step != 0 && last - first >= TYPED(PACK) && !(consecutive && n > SERIAL)) {
+        int64_t left;
+        switch (n) {
 #define CASE(length)                                                                                                   \
     case length:                                                                                                       \
-        TYPED(regular_rows)(s, how, length == 1, step, length, k, first, last);                                        \
+        left = TYPED(regular_packs)(s, how, length, k, first, last);                                                   \
+        break;
+            LENGTHS_9(CASE)
+#undef CASE
+        default:
+            if (n <= SERIAL) /* two loops, since long rows need more registers */
+                left = TYPED(regular_packs)(s, how, n, k, first, last);
+            else
+                left = TYPED(regular_packs)(s, how, n, k, first, last);
+        }
+        if (left > 0)
+            TYPED(regular_last)(s, how, n, k, first, last, left);
+        return;
+    }
+    const struct TYPED(entries) e = TYPED(entries_at)(s, how, k);
+    T same[TILE_WORK / 2];
+    const T *x = consecutive ? e.x + column_at(e.col, how.narrow, 0) : e.x;
+    if (step == 0 && !consecutive) { /* x of at least two rows that fit in a tile */
+        for (int64_t j = 0; j < n; j++)
+            same[j] = x[column_at(e.col, how.narrow, j)];
+        x = same;
+    }
+    if (step == 0 || (consecutive && n > 1)) {
+        TYPED(regular_rows)(s, how, true, x, step, n, k, first, last);
+        return;
+    }
+    switch (how.wide ? 0 : n) {
+#define CASE(length)                                                                                                   \
+    case length:                                                                                                       \
+        TYPED(regular_rows)(s, how, length == 1, x, step, length, k, first, last);                                     \
         break;
         LENGTHS_9(CASE)
 #undef CASE
@@ -244,64 +422,169 @@ static ALWAYS_INLINE void TYPED(regular)(const struct TYPED(source) * s, struct 
         if (n <= SERIAL)
             TYPED(regular_pairs)(s, how, step, n, k, first, last);
         else
-            TYPED(regular_rows)(s, how, false, step, n, k, first, last);
+            TYPED(regular_rows)(s, how, false, x, step, n, k, first, last);
     }
 }
 
-/* A bucket of a SORTED stretch: rows of n entries, a constant for short rows. left: the number of
- * places of this bucket and the buckets after it. k: the tile's first entry. y: of the tile's first
- * whole row. The hardware prefetcher cannot follow this order, so each row also prefetches n
- * entries of the next tile, from *ahead on. */
-static ALWAYS_INLINE void TYPED(bucket)(const struct TYPED(source) * source, struct reading how,
-                                        const struct place *place, int64_t n, int64_t rows, int64_t left, int64_t k,
-                                        T *y, int64_t *ahead)
+/* terms[i] = term i of `count` terms from e on. */
+static ALWAYS_INLINE void TYPED(write_terms)(struct TYPED(entries) e, struct reading how, int64_t count, T *terms)
 {
-    const struct TYPED(source) s = *source;
-    int64_t next = *ahead;
-    const int64_t far = n > 0 ? min_i64(AHEAD, (AHEAD + n - 1) / n) : 0;
-    const struct reading near = {how.pattern, how.narrow, false, false};
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        if (!how.pattern)
+            prefetch(e.val + i, VALUES_AHEAD);
+        prefetch((const char *)e.col + (how.narrow ? 2 : 4) * i, VALUES_AHEAD / 2);
+        if (how.far)
+            for (int64_t l = i; l < i + LANES; l++)
+                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, l + AHEAD)]);
+        for (int64_t l = i; l < i + LANES; l += TYPED(HALF)) {
+            TYPED(half) x, val = {0};
+            TYPED(pick)(&x, e.x, e.col, how.narrow, l);
+            if (how.pattern) {
+                memcpy(terms + l, &x, sizeof x);
+                continue;
+            }
+            if (sizeof(STORED) == sizeof(T))
+                memcpy(&val, e.val + l, sizeof val);
+            else
+                for (int h = 0; h < TYPED(HALF); h++)
+                    val[h] = e.val[l + h];
+            val *= x;
+            memcpy(terms + l, &val, sizeof val);
+        }
+    }
+    for (; i < count; i++)
+        terms[i] = TYPED(term)(e, how, i);
+}
+
+/* column[i] = terms j + i of the rows that begin at at[0], at[1] ... */
+static ALWAYS_INLINE void TYPED(terms_of)(const T *const at[TYPED(PACK)], int64_t j, TYPED(pack) column[TYPED(HALF)])
+{
+    TYPED(half) row[TYPED(PACK)];
+    for (int i = 0; i < TYPED(PACK); i++)
+        memcpy(&row[i], at[i] + j, sizeof row[i]);
+    TYPED(transpose_sums)(row, column);
+}
+
+/* The sums of PACK rows of n <= SERIAL terms each. Reads up to HALF - 1 terms after a row. */
+static ALWAYS_INLINE void TYPED(sum_terms)(TYPED(pack) * sum, const T *const at[TYPED(PACK)], int64_t n)
+{
+    TYPED(pack) s = {0}, column[TYPED(HALF)];
+    int64_t j = 0;
+    for (; j + TYPED(HALF) <= n; j += TYPED(HALF)) {
+        TYPED(terms_of)(at, j, column);
+        for (int i = 0; i < TYPED(HALF); i++)
+            s += column[i];
+    }
+    if (j < n) {
+        TYPED(terms_of)(at, j, column);
+        s += column[0];
+        if (TYPED(HALF) == 4 && j + 1 < n)
+            s += column[1];
+        if (TYPED(HALF) == 4 && j + 2 < n)
+            s += column[2];
+    }
+    *sum = s;
+}
+
+/* Writes y of these rows, at most PACK, which have n terms each. */
+static ALWAYS_INLINE void TYPED(sum_places)(struct TYPED(factors) f, const struct place *place, int64_t rows, int64_t n,
+                                            const T *terms, T *y)
+{
+    const T *at[TYPED(PACK)];
+    TYPED(pack) sum;
+    for (int64_t i = 0; i < TYPED(PACK); i++)
+        at[i] = terms + place[min_i64(i, rows - 1)].k;
+    TYPED(sum_terms)(&sum, at, n);
+    sum *= f.alpha;
     for (int64_t i = 0; i < rows; i++) {
-        const struct TYPED(entries) behind = TYPED(entries_at)(&s, how, next);
-        for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof(STORED)) {
-            if (!how.pattern)
-                prefetch(behind.val, j * (int64_t)sizeof(STORED));
-            prefetch(behind.col, (how.narrow ? 2 : 4) * j);
-        }
-        next += n;
-        if (how.far) {
-            const struct TYPED(entries) later = TYPED(entries_at)(&s, how, k + place[min_i64(i + far, left - 1)].k);
-            for (int64_t j = 0; j < n; j++)
-                __builtin_prefetch(&later.x[column_at(later.col, how.narrow, j)]);
-        }
-        TYPED(finish)
-        (s.f, false, TYPED(dot)(TYPED(entries_at)(&s, how, k + place[i].k), near, n), &y[place[i].row]);
+        T *const own = &y[place[i].row];
+        *own = f.beta_zero ? sum[i] : sum[i] + f.beta * *own;
     }
-    *ahead = next;
 }
 
-static ALWAYS_INLINE void TYPED(sorted)(const struct TYPED(source) * s, struct reading how, struct stretch stretch,
-                                        int64_t k, int64_t first, int64_t last)
+/* Rows of n terms each, one after the other. n is a constant for short rows. */
+static ALWAYS_INLINE void TYPED(sum_each)(struct TYPED(factors) f, const struct place *place, int64_t rows, int64_t n,
+                                          const T *terms, T *y)
 {
-    const struct bucket *bucket = s->tiles->bucket + s->tile->bucket + stretch.bucket;
-    const struct place *place = s->tiles->place + s->tile->place + stretch.place;
-    T *const y = s->y + own_rows_of(s->tile).first;
-    int64_t rows = last - first, next = s->tile[1].begin.k;
-    k = s->tile->begin.k;
-    for (const struct bucket *end = bucket + stretch.n; bucket < end; bucket++) {
-        switch (bucket->n) {
+    for (int64_t i = 0; i < rows; i++)
+        TYPED(finish)(f, false, TYPED(dot_consecutive)(NULL, terms + place[i].k, true, n), &y[place[i].row]);
+}
+
+/* A bucket of a SORTED stretch: rows of n entries. terms: from the tile's first entry on. y: of the tile's first whole
+ * row. */
+static ALWAYS_INLINE void TYPED(bucket)(struct TYPED(factors) f, struct reading how, const struct place *place,
+                                        int64_t n, int64_t rows, const T *terms, T *y)
+{
+    int64_t i = 0;
+    switch (n) {
 #define CASE(length)                                                                                                   \
     case length:                                                                                                       \
-        TYPED(bucket)(s, how, place, length, bucket->rows, rows, k, y, &next);                                         \
-        break;
-            CASE(0)
-            LENGTHS_8(CASE)
+        TYPED(sum_each)(f, place, rows, length, terms, y);                                                             \
+        return;
+        CASE(0)
+        LENGTHS_4(CASE)
 #undef CASE
-        default:
-            TYPED(bucket)(s, how, place, bucket->n, bucket->rows, rows, k, y, &next);
-        }
-        place += bucket->rows;
-        rows -= bucket->rows;
+    default:
+        break;
     }
+    if (how.wide && n <= SERIAL) {
+        for (; i + TYPED(PACK) <= rows; i += TYPED(PACK))
+            TYPED(sum_places)(f, place + i, TYPED(PACK), n, terms, y);
+        if (i < rows)
+            TYPED(sum_places)(f, place + i, rows - i, n, terms, y);
+    } else {
+        TYPED(sum_each)(f, place, rows, n, terms, y);
+    }
+}
+
+/* All terms are computed first, in the order of the matrix, which the hardware prefetcher follows; then the rows are
+ * summed in the order of their lengths. */
+static ALWAYS_INLINE void TYPED(sorted)(const struct TYPED(source) * source, struct reading how, struct stretch stretch,
+                                        int64_t k, int64_t first, int64_t last)
+{
+    const struct TYPED(source) s = *source;
+    const struct bucket *bucket = s.tiles->bucket + s.tile->bucket + stretch.bucket;
+    const struct place *place = s.tiles->place + s.tile->place + stretch.place;
+    T *const y = s.y + own_rows_of(s.tile).first;
+    T terms[TILE_WORK + TYPED(HALF)];
+    /* place counts from the tile's first entry */
+    const T *from = (const T *)((uintptr_t)terms - (uintptr_t)(k - s.tile->begin.k) * sizeof *terms);
+    (void)first;
+    TYPED(write_terms)(TYPED(entries_at)(&s, how, k), how, offset_at(s.a->row_ptr, s.a->row_ptr_bits, last) - k, terms);
+    for (const struct bucket *end = bucket + stretch.n; bucket < end; bucket++) {
+        TYPED(bucket)(s.f, how, place, bucket->n, bucket->rows, from, y);
+        place += bucket->rows;
+    }
+}
+
+/* Whether PACK rows have the same form. */
+static ALWAYS_INLINE bool TYPED(one_form)(const uint8_t *code)
+{
+    bool same = true;
+    for (int i = 1; i < TYPED(PACK); i++)
+        same = same && code[i] == code[0];
+    return same;
+}
+
+/* The sums of PACK rows of this form, from row `row` of the stretch on. */
+static ALWAYS_INLINE void TYPED(formed_dots)(TYPED(pack) * sum, struct TYPED(entries) e, struct reading how,
+                                             const struct spots *form, int64_t n, int32_t row)
+{
+    TYPED(pack) s = {0}, val[MOST_FORMED + TYPED(VALUES)] = {{0}};
+    if (!how.pattern)
+        TYPED(all_columns_of)(e.val, n, val);
+    for (int64_t j = 0; j < n; j++) {
+        const T *at = e.x + form[j / SPOTS].column[j % SPOTS];
+        TYPED(pack) x = {0};
+        if (form[j / SPOTS].moves[j % SPOTS] != 0)
+            memcpy(&x, at + row, sizeof x);
+        else
+            for (int i = 0; i < TYPED(PACK); i++)
+                x[i] = *at;
+        s += how.pattern ? x : val[j] * x;
+    }
+    *sum = s;
 }
 
 /* Rows of n entries from entry k on; n is a constant after inlining. y: of the first row. The
@@ -316,6 +599,17 @@ static ALWAYS_INLINE void TYPED(forms)(const struct TYPED(source) * source, stru
     how.narrow = how.far = false;
     for (int32_t row = 0; row < (int32_t)rows; row++) {
         const struct spots *form = spot + code[row] * spots_of(n);
+        if (how.wide && row + TYPED(PACK) <= (int32_t)rows && TYPED(one_form)(code + row)) {
+            TYPED(pack) sum;
+            if (!how.pattern)
+                for (int64_t i = 0; i < TYPED(PACK) * n; i += 64 / (int64_t)sizeof *e.val)
+                    prefetch(e.val + i, VALUES_AHEAD);
+            TYPED(formed_dots)(&sum, e, how, form, n, row);
+            TYPED(finish_pack)(s.f, how.stream, &sum, 0, &y[row]);
+            e.val = how.pattern ? NULL : e.val + TYPED(PACK) * n;
+            row += TYPED(PACK) - 1;
+            continue;
+        }
         const pack_i32 by = {row, row, row, row};
         for (int64_t p = 0; p < spots_of(n); p++) {
             pack_i32 column, moves;
@@ -519,9 +813,9 @@ SHARED_FUNCTIONS(formed)
     }
 
 #define VARIANT_FUNCTION(name, target, avx2, pattern, stream)                                                          \
-    READING_FUNCTION(name##_narrow, target, avx2, READING(pattern, true, false, stream))                               \
-    READING_FUNCTION(name##_far, target, avx2, READING(pattern, false, true, stream))                                  \
-    READING_FUNCTION(name##_near, target, avx2, READING(pattern, false, false, stream))                                \
+    READING_FUNCTION(name##_narrow, target, avx2, READING(pattern, true, false, stream, avx2))                         \
+    READING_FUNCTION(name##_far, target, avx2, READING(pattern, false, true, stream, avx2))                            \
+    READING_FUNCTION(name##_near, target, avx2, READING(pattern, false, false, stream, avx2))                          \
     static target void TYPED(name)(const struct omp_tiles *tiles, int64_t t, const void *source)                       \
     {                                                                                                                  \
         const struct TYPED(readings) read = {TYPED(name##_narrow), TYPED(name##_far), TYPED(name##_near)};             \

@@ -418,7 +418,7 @@ static void rows_by_length(void **state)
                  {"0 to 9 and some above 32, random", 95, 100, 95, 100},
                  {"regular, then random", 30, 70, 30, 70},
                  {"mostly empty", 90, 100, 90, 100},
-                 {"10 to 40, random", 0, 0, 95, 100}};
+                 {"20 to 60, random", 0, 0, 95, 100}};
     spmv_context *ctx = *state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const int64_t rows = c == 3 ? ROWS / 10 : ROWS;
@@ -432,7 +432,7 @@ static void rows_by_length(void **state)
                         : c == 4 ? (random % 30 == 0 ? 33 + random / 30 % 10 : random % 10)
                         : c == 5 ? (i / 700 % 2 == 0 ? 3 : 1 + random % 6)
                         : c == 6 ? (random % 20 == 0 ? random / 20 % 20 : 0)
-                                 : 10 + random % 31;
+                                 : 20 + random % 41;
         }
         struct matrix m = empty_matrix(rows, 50000, length);
         for (int64_t i = 0; i < rows; i++)
