@@ -3,7 +3,8 @@
  * and whether they are scattered over x.
  *
  * One thread analyses a tile, and the place of its results is fixed by the matrix. The processor and the
- * number of threads affect only what depends on caches: 16-bit columns, streaming stores, prefetches of x. None of them changes the bits of a product.
+ * number of threads affect only what depends on caches: 16-bit columns, streaming stores, prefetches of x.
+ * None of them changes the bits of a product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
