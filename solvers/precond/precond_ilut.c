@@ -39,10 +39,10 @@ static const double PIVOT_SHARE = 0.1;
 
 /* ------------------------------------------------------------------- memory of factors */
 
-/* n entries of a row of a factor: n values and behind them n columns. */
+/* n entries of a row of a factor: n values and behind them n columns; NULL without entries. */
 static int32_t *columns_of(double *values, int64_t n)
 {
-    return (int32_t *)(values + n);
+    return n > 0 ? (int32_t *)(values + n) : NULL;
 }
 
 /* Memory that only grows, in blocks that stay where they are. */
@@ -672,7 +672,7 @@ static void move_part(const struct factor *f, struct part *p, bool upper, const 
         const struct step *const s = &f->step[k];
         double *const values = upper ? s->upper : s->lower;
         const int32_t n = upper ? s->uppers : s->lowers;
-        const int32_t *const col = n > 0 ? columns_of(values, n) : NULL;
+        const int32_t *const col = columns_of(values, n);
         int64_t at = to->ptr[s->row];
         if (n > 0)
             store_release(store, values);
