@@ -135,8 +135,8 @@ spmv_status csr_check_anywhere(spmv_context *ctx, const char *name, const spmv_c
 /* Checks the shape, and the row offsets of arrays that the host can read. */
 spmv_status csr_check_offsets(spmv_context *ctx, const char *name, const spmv_csr *a);
 
-/* Checks the columns, of valid offsets in host memory: SPMV_ERROR_SIZE. wide: nnz columns of 64 bits in place of a->col;
- * NULL: a->col. */
+/* Checks the columns, of valid offsets in host memory: SPMV_ERROR_SIZE. wide: nnz columns of 64 bits in place of
+ * a->col; NULL: a->col. */
 spmv_status csr_check_columns(spmv_context *ctx, const char *name, const spmv_csr *a, const int64_t *wide);
 
 /* What is wrong with arrays on the device; rows > 0. Descents: entries whose column is not greater

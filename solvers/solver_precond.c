@@ -460,8 +460,8 @@ spmv_csr solver_sizes(const spmv_solver *s)
     return sizes;
 }
 
-/* Beside one that may need many more iterations than a ball tells: one that needs fewer, so nothing beside jacobi, and ilu0
- * only beside that and ilut. */
+/* Beside one that may need many more iterations than a ball tells: one that needs fewer. So jacobi is none, and ilu0
+ * one of jacobi; beside ilut, which may take more work than told, too. */
 static bool may_be_rival(const char *name, const char *of)
 {
     return strcmp(name, of) != 0 && strcmp(name, "jacobi") != 0 &&

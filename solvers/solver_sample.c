@@ -34,10 +34,11 @@ static const double GROWS = 1.1;
 /* A candidate may take so many iterations on a ball; what cannot take so many is not tried. Work that is counted is at
  * least this share of the usual one. ilut solves a ball nearly exactly, but not the whole: it takes so many at least. */
 enum { MOST = 1000, MOST_OF_GMRES = 100, FEWEST = 8, ILUT_FEWEST = 8 };
-
-/* Multigrid inverts a ball of so many rows: that tells nothing of it, and the whole has few rows for a hierarchy. */
-enum { FEW_OF_AMG = 100 };
 static const double LEAST_SHARE = 0.5;
+
+/* Multigrid inverts a ball of so many rows (AMG_INVERSE_ROWS): that tells nothing of it, and the whole has few rows for
+ * a hierarchy. */
+enum { FEW_OF_AMG = 100 };
 
 /* With gmres, what takes up to so many times as much may be the rival. */
 static const double SLACK = 1.5;

@@ -111,8 +111,8 @@ static spmv_group_matrix_options matrix_options(int type, int block, const char 
     return o;
 }
 
-/* group_matrix(group, rows, type of vectors, rows of a node, exchange, whether columns have 64 bits). The library copies
- * the rows. */
+/* group_matrix(group, rows, type of vectors, rows of a node, exchange, whether columns have 64 bits). The library
+ * copies the rows. */
 static PyObject *group_matrix(PyObject *module, PyObject *arguments)
 {
     object *g = NULL;

@@ -2,8 +2,8 @@
  * supernodes where they pay.
  *
  * It orders by AMD and, where that leaves much fill-in and METIS takes less time than the factors, by nested dissection
- * of METIS. Which of the two gives fewer nonzeros is kept. Y. Chen, T. A. Davis, W. W. Hager, S. Rajamanickam, "Algorithm 887: CHOLMOD, supernodal sparse
- * Cholesky factorization and update/downdate", ACM TOMS 35(3), 2008.
+ * of METIS. Which of the two gives fewer nonzeros is kept. Y. Chen, T. A. Davis, W. W. Hager, S. Rajamanickam,
+ * "Algorithm 887: CHOLMOD, supernodal sparse Cholesky factorization and update/downdate", ACM TOMS 35(3), 2008.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cholmod.h>

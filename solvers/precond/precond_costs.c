@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* On a CPU: nanoseconds of making it, for each entry and row, in all and for each unit of work; of a step, for each row
- * and for each entry. Measured on two threads (docs/notebook/preconditioners.md, "Costs on a CPU as measured"); on sixteen
- * a step speeds up more than a set-up. work, steps: without a sample. NULL: of all others. */
+ * and for each entry. Measured on two threads (docs/notebook/preconditioners.md, "Costs on a CPU as measured"); on
+ * sixteen a step speeds up more than a set-up. work, steps: without a sample. NULL: of all others. */
 static const struct row {
     enum precond_for purpose;
     const char *name;
