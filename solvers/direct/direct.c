@@ -453,7 +453,7 @@ static bool is_heavy(struct direct *d)
     struct direct_figures *const f = &d->figures;
     if (f->expected > 0 && f->dense >= d->most)
         f->nanoseconds = fmin(f->nanoseconds, f->dense);
-    return f->expected == 0 || f->dense < fmin(f->nanoseconds, d->most);
+    return f->expected == 0 || f->dense < f->nanoseconds;
 }
 
 /* Whether this library is for light factors, and the next one, for all, is there. The message of the context stays. */

@@ -1226,6 +1226,22 @@ static void choice(void **state)
     takes(ctx, windy_cube(14), "UMFPACK");
 }
 
+/* Where the library for heavy factors is expected to take longer than the limit as well, it is not asked. */
+static void analyses_within_a_limit(void **state)
+{
+    spmv_context *ctx = *state;
+    struct direct *d = NULL;
+    struct rows cube = windy_cube(14);
+    struct view v = view_of(ctx, &cube, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    assert_ok(ctx, direct_analyse(ctx, &v.csr, 1, &d)); /* one nanosecond */
+    assert_true(direct_expected(d) > 1);
+    assert_ok(ctx, direct_factor(d, &v.csr));                          /* by KLU, whose analysis was the only one */
+    assert_ptr_equal(strstr(direct_brief(d), "KLU"), direct_brief(d)); /* it begins with that */
+    direct_destroy(d);
+    release_view(&v);
+    release(&cube);
+}
+
 /* Light factors that do not fit the memory by KLU, which stores an index with each entry, are those of UMFPACK; if
  * neither fits, the message says what is needed. */
 static void fallback_on_memory(void **state)
@@ -1569,7 +1585,8 @@ int main(int argc, char **argv)
                                        with_context(any_number),  with_context(several_complex),
                                        with_context(determinant), with_context(inertia)};
     const struct CMUnitTest always[] = {with_context(determinant_by_hand), with_context(dense_patterns)};
-    const struct CMUnitTest all[] = {with_context(choice), with_context(fallback_on_memory), with_context(new_values),
+    const struct CMUnitTest all[] = {with_context(choice), with_context(analyses_within_a_limit),
+                                     with_context(fallback_on_memory), with_context(new_values),
                                      with_context(missing_module)};
     int failed = cmocka_run_group_tests(always, NULL, NULL), there = 0, count = 0;
     for (int i = 0; direct_named(i) != NULL; i++) {
