@@ -12,7 +12,7 @@
 #include "distributed/group_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_fails.h"
-#include "tests/support/support_wide.h"
+#include "tests/support/support_ranks.h"
 #ifdef HOST_CUDA
 #include "tests/emulated_gpu/cuda_runtime_api.h"
 #endif
@@ -108,21 +108,6 @@ static void set(spmv_type type, void *numbers, int64_t i)
     real_set(type, numbers, i, i % 3 == 0 ? -value : value);
 }
 
-/* Rows begin ... end - 1 of a matrix; offsets: end - begin + 1 numbers. */
-static spmv_csr rows_of(const spmv_csr *a, int64_t begin, int64_t end, int64_t *offsets)
-{
-    const int64_t *row_ptr = a->row_ptr;
-    spmv_csr own = *a;
-    for (int64_t i = begin; i <= end; i++)
-        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
-    own.rows = end - begin;
-    own.nnz = row_ptr[end] - row_ptr[begin];
-    own.row_ptr = offsets;
-    own.col = a->col + row_ptr[begin];
-    own.val = a->val == NULL ? NULL : (const char *)a->val + (size_t)row_ptr[begin] * spmv_type_size(a->type);
-    return own;
-}
-
 static int64_t first_given(const struct run *run, int rank, int ranks)
 {
     const int64_t rows = run->a->rows;
@@ -187,7 +172,7 @@ static spmv_status one_rank(spmv_group *group, void *user)
     const spmv_type type = run->matrix->sums;
     const int64_t size = (int64_t)size_of(run);
     int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    const spmv_csr own = rows_of(run->a, begin, end, offsets);
+    const spmv_csr own = support_rows_of(run->a, begin, end, offsets);
     spmv_group_matrix_options options;
     spmv_group_matrix *m = NULL;
     spmv_group_matrix_info info = {0};
@@ -613,7 +598,7 @@ static spmv_status choose_rank(spmv_group *group, void *user)
     const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
     const int64_t begin = chosen->a->rows * rank / ranks, end = chosen->a->rows * (rank + 1) / ranks;
     int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    const spmv_csr own = rows_of(chosen->a, begin, end, offsets);
+    const spmv_csr own = support_rows_of(chosen->a, begin, end, offsets);
     spmv_group_matrix_options options;
     spmv_group_matrix_info info = {0};
     spmv_group_matrix *m = NULL;
@@ -998,7 +983,7 @@ static spmv_status fail_one_rank(spmv_group *group, void *user)
     const bool faulty = rank == 2;
     const int64_t n = f->a->rows, begin = n * rank / 3, end = n * (rank + 1) / 3;
     int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    spmv_csr own = rows_of(f->a, begin, end, offsets);
+    spmv_csr own = support_rows_of(f->a, begin, end, offsets);
     int32_t *col = malloc((size_t)own.nnz * sizeof *col);
     spmv_group_matrix_options options;
     spmv_group_matrix_info info = {0};
@@ -1191,7 +1176,7 @@ static spmv_status block_rank(spmv_group *group, void *user)
     const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
     const int64_t begin = first_given(run, rank, ranks), end = first_given(run, rank + 1, ranks);
     int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    const spmv_csr own = rows_of(run->a, begin, end, offsets);
+    const spmv_csr own = support_rows_of(run->a, begin, end, offsets);
     spmv_group_matrix *m = NULL;
     spmv_group_matrix_info info = {0};
     spmv_preconditioner *precond = NULL;

@@ -17,6 +17,7 @@
 #include "tests/support/support.h"
 #include "tests/support/support_elements.h"
 #include "tests/support/support_fails.h"
+#include "tests/support/support_ranks.h"
 
 enum { MOST_ITERATIONS = 400 };
 
@@ -145,9 +146,9 @@ static spmv_status one_rank(spmv_group *group, void *user)
     spmv_context *ctx = spmv_group_context(group);
     const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
     const int64_t rows = run->a->rows, begin = rows * rank / ranks, end = rows * (rank + 1) / ranks;
-    const int64_t size = (int64_t)spmv_type_size(run->system->type), *row_ptr = run->a->row_ptr;
+    const int64_t size = (int64_t)spmv_type_size(run->system->type);
     int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    spmv_csr own = *run->a;
+    const spmv_csr own = support_rows_of(run->a, begin, end, offsets);
     spmv_group_matrix *m = NULL;
     spmv_group_matrix_options matrix_options;
     spmv_group_matrix_info info = {0};
@@ -155,13 +156,6 @@ static spmv_status one_rank(spmv_group *group, void *user)
     spmv_group_matrix_options_init(&matrix_options, sizeof matrix_options);
     matrix_options.exchange = run->system->exchange;
     void *r = NULL, *z = NULL, *root = rank == 0 ? malloc((size_t)(rows * size)) : NULL;
-    for (int64_t i = begin; i <= end; i++)
-        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
-    own.rows = end - begin;
-    own.nnz = row_ptr[end] - row_ptr[begin];
-    own.row_ptr = offsets;
-    own.col += row_ptr[begin];
-    own.val = (const char *)own.val + row_ptr[begin] * size;
     if (root != NULL)
         fill(run->system->type, root, rows);
     spmv_status st = spmv_group_matrix_create(group, &own, &matrix_options, &m);
@@ -484,19 +478,11 @@ static spmv_status choose_on_rank(spmv_group *group, void *user)
     struct chosen *const chosen = user;
     const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
     const int64_t rows = chosen->a->rows, begin = rows * rank / ranks, end = rows * (rank + 1) / ranks;
-    const int64_t *row_ptr = chosen->a->row_ptr;
     int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    spmv_csr own = *chosen->a;
+    const spmv_csr own = support_rows_of(chosen->a, begin, end, offsets);
     spmv_group_matrix *m = NULL;
     spmv_preconditioner *precond = NULL;
     spmv_preconditioner_info info;
-    for (int64_t i = begin; i <= end; i++)
-        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
-    own.rows = end - begin;
-    own.nnz = row_ptr[end] - row_ptr[begin];
-    own.row_ptr = offsets;
-    own.col += row_ptr[begin];
-    own.val = own.val != NULL ? (const char *)own.val + row_ptr[begin] * (int64_t)spmv_type_size(own.type) : NULL;
     spmv_status st = spmv_group_matrix_create(group, &own, NULL, &m);
     if (st == SPMV_OK)
         st = spmv_group_preconditioner_create(m, NULL, &precond);
@@ -573,18 +559,10 @@ static spmv_status fail_in_setup(spmv_group *group, void *user)
     spmv_context *ctx = spmv_group_context(group);
     const int rank = spmv_group_rank(group);
     const int64_t rows = f->a->rows, begin = rows * rank / FAILING, end = rows * (rank + 1) / FAILING;
-    const int64_t *row_ptr = f->a->row_ptr;
     int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    spmv_csr own = *f->a;
+    const spmv_csr own = support_rows_of(f->a, begin, end, offsets);
     spmv_group_matrix *m = NULL;
     spmv_preconditioner *precond = NULL;
-    for (int64_t i = begin; i <= end; i++)
-        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
-    own.rows = end - begin;
-    own.nnz = row_ptr[end] - row_ptr[begin];
-    own.row_ptr = offsets;
-    own.col += row_ptr[begin];
-    own.val = (const char *)own.val + row_ptr[begin] * 8;
     spmv_status st = spmv_group_matrix_create(group, &own, NULL, &m);
     if (rank == f->rank && f->fails_at == 0)
         spmv_context_set_cancel(ctx, cancel, NULL);

@@ -9,7 +9,7 @@
 #include "distributed/group_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_fails.h"
-#include "tests/support/support_wide.h"
+#include "tests/support/support_ranks.h"
 
 /* What becomes of a generated matrix. */
 enum turn {
@@ -208,21 +208,6 @@ static int keep_history(int64_t iteration, double residual, void *user)
     return iteration == run->stop_at;
 }
 
-/* Rows begin ... end - 1; offsets: end - begin + 1 numbers. */
-static spmv_csr rows_of(const spmv_csr *a, int64_t begin, int64_t end, int64_t *offsets)
-{
-    const int64_t *const row_ptr = a->row_ptr;
-    spmv_csr own = *a;
-    for (int64_t i = begin; i <= end; i++)
-        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
-    own.rows = end - begin;
-    own.nnz = row_ptr[end] - row_ptr[begin];
-    own.row_ptr = offsets;
-    own.col = a->col + row_ptr[begin];
-    own.val = (const char *)a->val + (size_t)row_ptr[begin] * spmv_type_size(a->type);
-    return own;
-}
-
 /* The matrix, and vectors of it, of a rank. */
 struct part {
     spmv_group_matrix *m;
@@ -246,7 +231,7 @@ static spmv_status open_part(spmv_group *group, const struct run *run, struct pa
     const int64_t begin = rows * rank / ranks, end = rows * (rank + 1) / ranks;
     const int64_t size = (int64_t)spmv_type_size(run->of->type);
     p->offsets = malloc((size_t)(end - begin + 1) * sizeof *p->offsets);
-    const spmv_csr own = rows_of(run->a, begin, end, p->offsets);
+    const spmv_csr own = support_rows_of(run->a, begin, end, p->offsets);
     spmv_status st = support_group_matrix(group, run->wide, &own, NULL, &p->m);
     if (st == SPMV_OK)
         st = spmv_group_matrix_describe(p->m, &p->info, sizeof p->info);
@@ -1135,7 +1120,7 @@ static spmv_status transposing_rank(spmv_group *group, void *user)
     const int64_t rank = spmv_group_rank(group), ranks = spmv_group_ranks(group), rows = run->a->rows;
     const int64_t begin = rows * rank / ranks, end = rows * (rank + 1) / ranks;
     int64_t *const offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    const spmv_csr own = rows_of(run->a, begin, end, offsets);
+    const spmv_csr own = support_rows_of(run->a, begin, end, offsets);
     spmv_group_matrix *m = NULL, *turned = NULL;
     spmv_group_matrix_info info = {.rows = 0};
     void *x = NULL, *y = NULL;

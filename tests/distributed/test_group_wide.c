@@ -7,7 +7,7 @@
 
 #include "distributed/group_internal.h"
 #include "tests/support/support.h"
-#include "tests/support/support_wide.h"
+#include "tests/support/support_ranks.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -23,6 +23,7 @@ enum { MOST_RANKS = 8 };
 struct job {
     spmv_csr a;         /* cols: those of wide */
     const int64_t *col; /* of all rows */
+    bool stays_wide;    /* whatever the number of columns is; col is that of a */
     spmv_status status[MOST_RANKS];
     char message[MOST_RANKS][300];
     /* of the real matrix: the columns that it has, ascending, and the elements of x there */
@@ -35,20 +36,6 @@ struct job {
 static int64_t first_given(const struct job *job, int rank, int ranks)
 {
     return rank <= 1 || ranks == 1 ? job->a.rows * rank / ranks : job->a.rows * (rank - 1) / (ranks - 1);
-}
-
-static spmv_csr rows_of(const spmv_csr *a, int64_t begin, int64_t end, int64_t *offsets)
-{
-    const int64_t *const row_ptr = a->row_ptr;
-    spmv_csr own = *a;
-    for (int64_t i = begin; i <= end; i++)
-        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
-    own.rows = end - begin;
-    own.nnz = row_ptr[end] - row_ptr[begin];
-    own.row_ptr = offsets;
-    own.col = a->col != NULL ? a->col + row_ptr[begin] : NULL;
-    own.val = (const char *)a->val + (size_t)row_ptr[begin] * spmv_type_size(a->type);
-    return own;
 }
 
 /* Stores what a rank returns. The rank goes on without failure: run_ranks is SPMV_OK. */
@@ -65,10 +52,10 @@ static spmv_status make(struct job *job, spmv_group *group, spmv_group_matrix **
     const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
     const int64_t begin = first_given(job, rank, ranks), end = first_given(job, rank + 1, ranks);
     int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    const spmv_csr own = rows_of(&job->a, begin, end, offsets);
+    const spmv_csr own = support_rows_of(&job->a, begin, end, offsets);
     const int64_t *const row_ptr = job->a.row_ptr;
-    const spmv_status st = job->col == NULL
-                               ? spmv_group_matrix_create(group, &own, NULL, m)
+    const spmv_status st = job->stays_wide || job->col == NULL
+                               ? support_group_matrix(group, job->stays_wide, &own, NULL, m)
                                : spmv_group_matrix_create_wide(group, &own, job->col + row_ptr[begin], NULL, m);
     free(offsets);
     return st;
@@ -167,12 +154,7 @@ static spmv_status ask_for_more(spmv_group *group, void *user)
     spmv_group_solver *solver = NULL;
     spmv_solver_options options = support_solver_options();
     options.null_block = 1;
-    const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
-    const int64_t begin = first_given(job, rank, ranks), end = first_given(job, rank + 1, ranks);
-    int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
-    const spmv_csr own = rows_of(&job->a, begin, end, offsets);
-    spmv_status st = support_group_matrix(group, true, &own, NULL, &m);
-    free(offsets);
+    const spmv_status st = make(job, group, &m);
     if (st != SPMV_OK)
         return st;
     const spmv_status refused[] = {spmv_group_matrix_transpose(m, &other),
@@ -193,7 +175,7 @@ static void what_is_not_there_is_refused(void **state)
     (void)state;
     spmv_context *ctx = support_context();
     spmv_matrix *matrix = NULL;
-    struct job job = {.col = NULL};
+    struct job job = {.stays_wide = true};
     assert_int_equal(spmv_matrix_generate(ctx, "poisson2d:20", SPMV_F64, &matrix), SPMV_OK);
     spmv_matrix_view(matrix, &job.a);
     job.a.memory = SPMV_MEMORY_HOST;
