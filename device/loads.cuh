@@ -172,12 +172,17 @@ template <typename T> __device__ void load_gathered_if(bool wanted, const T *fro
 #endif
 }
 
-/* The same as load_once; 4, 8 or 16 bytes. */
+/* The same as load_once; 2, 4, 8 or 16 bytes. */
 template <typename T> __device__ void load_once_if(bool wanted, const T *from, T *value)
 {
 #ifdef __CUDA_ARCH__
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "whole words");
-    if constexpr (sizeof(T) == 4) {
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "one instruction");
+    if constexpr (sizeof(T) == 2) {
+        uint16_t word;
+        memcpy(&word, value, sizeof word);
+        LOAD_IF_("ld.global.cs.u16", "+h", word);
+        memcpy(value, &word, sizeof word);
+    } else if constexpr (sizeof(T) == 4) {
         uint32_t word;
         memcpy(&word, value, sizeof word);
         LOAD_IF_("ld.global.cs.u32", "+r", word);

@@ -222,7 +222,7 @@ static spmv_status check_dot(struct work *work, const void *host_result, struct 
 /* The methods that take several vectors. */
 static const char *spmm_method(spmv_backend backend, int index)
 {
-    static const char *const cuda[] = {"columns", "octets", "wide", "panels", NULL};
+    static const char *const cuda[] = {"columns", "octets", "abreast", "wide", "panels", NULL};
     return backend == SPMV_BACKEND_CUDA  ? cuda[index]
            : index > 0                   ? NULL
            : backend == SPMV_BACKEND_OMP ? "tiles"

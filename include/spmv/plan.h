@@ -205,10 +205,11 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
  * Errors: SPMV_ERROR_ARGUMENT (NULL, x == y, alignment), SPMV_ERROR_DEVICE.
  * Determinism: the same bits every run; on omp, for any number of threads. On ref and omp each of
  * several columns has the bits of a product with that column alone. On cuda too with the methods
- * "octets", "wide" and "panels", for any k and strides; with "columns" the bits of a column depend
- * on its number and on k. They sum in another order than "tiles", and than each other. The default
- * is "columns" for k < 8, else "panels" where neighbouring rows share columns and x is large, else
- * "wide" for rows of x of more than 64 bytes, else "octets" if a row is long, else "columns". */
+ * "abreast", "octets", "wide" and "panels", for any k and strides; with "columns" the bits of a column
+ * depend on its number and on k. They sum in another order than "tiles", and than each other. The
+ * default is "columns" for k < 8, else "panels" where neighbouring rows share columns and x is large,
+ * else "abreast" if rows are about equally long, else "wide" for rows of x of more than 64 bytes, else
+ * "octets" if a row is long, else "columns". */
 SPMV_API spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y);
 
 /* Additional work with y in spmv_apply_with. All arrays and scalars have y's type and are in the

@@ -231,7 +231,7 @@ static const char *blocked_pays(const struct facts *f)
                : "gathers find much of x in the caches";
 }
 
-/* ------------------------------------------------------ panels, octets and wide */
+/* ------------------------------------------- panels, abreast, octets and wide */
 
 enum {
     /* Vectors: with fewer, the lanes of columns load as much of x at once. */
@@ -246,38 +246,124 @@ static bool takes_octets(const struct facts *f)
     return f->vectors <= OCTETS_MOST && f->vectors * f->vector_bytes <= OCTETS_MOST_BYTES;
 }
 
+/* Bytes of a row of x. */
+static double row_bytes(const struct facts *f)
+{
+    return (double)f->vectors * f->vector_bytes;
+}
+
+/* What a pass over the matrix moves: entries, `gathered` rows of x and the rows of y, of which it has at most `block`
+ * bytes at a time. */
+static double pass_bytes(const struct facts *f, double gathered, int block)
+{
+    return bytes_by_rows(f, 4, f->offset_bytes) + fmin(row_bytes(f), block) * (gathered + (double)f->rows);
+}
+
 enum {
-    /* The least bytes of x, or of as many rows as there are: a subwarp has a panel and as many lanes as a row of x has
-     * packs of 16 bytes, and these must fill the device. */
-    PANELS_LEAST_BYTES = 8 * SPMV_TILES_LARGE,
-    /* Columns of panels for a hundred entries: with more, few rows of x serve several rows. */
-    PANELS_MOST_COLUMNS = 60,
-    /* The longest panel has at most so many columns, or times the mean, because one subwarp multiplies it. */
+    /* Bytes of a row of x that abreast has at a time: more of them need fewer lookups, but then fewer rows of x are in
+     * the last-level cache. With up to ABREAST_NARROW, lanes suffice for all at once. */
+    ABREAST_NARROW = 128,
+    ABREAST_WIDE = 256
+};
+
+enum {
+    /* The least bytes of as many rows of x as the matrix has: a subwarp has a panel and as many lanes as a row of x has
+     * packs of 16 bytes, and these must fill a quarter of the device; all of it with two lanes, for which columns is
+     * nearly as fast. */
+    PANELS_LEAST_BYTES = 2 * SPMV_TILES_LARGE,
+    PANELS_LEAST_BYTES_OF_TWO = 8 * SPMV_TILES_LARGE,
+    /* Columns of panels for a hundred entries: with more, few rows of x serve several rows. Rows of x of up to
+     * ABREAST_NARROW bytes stay in the first-level cache, so abreast is nearly as fast where fewer are shared. */
+    PANELS_MOST_COLUMNS = 50,
+    PANELS_MOST_COLUMNS_NARROW = 40,
+    /* The longest panel has at most so many columns, or takes no longer than a pass, because one subwarp multiplies it:
+     * a column in the time in which the device moves so many bytes through its last-level cache. */
     PANELS_LONGEST = 256,
-    PANELS_ALIKE = 4
+    PANELS_COLUMN_BYTES = 640000,
+    PANELS_BLOCK_BYTES = 512
 };
 
 static const char *panels_suits(const struct facts *f)
 {
-    const double bytes = (double)f->rows * f->vectors * f->vector_bytes;
-    return f->far_rows                  ? "rows of x are 2^32 bytes or more apart"
-           : f->nnz > INT32_MAX         ? "2^31 nonzeros or more"
-           : f->named                   ? NULL
-           : !f->compression            ? "compression is off"
-           : f->vectors < WIDE_LEAST    ? "few vectors"
-           : f->nnz < SPMV_TILES_LARGE  ? "a small matrix"
-           : bytes < PANELS_LEAST_BYTES ? "too few rows for so few vectors"
-                                        : NULL;
+    const double bytes = (double)f->rows * row_bytes(f);
+    return f->far_rows                 ? "rows of x are 2^32 bytes or more apart"
+           : f->nnz > INT32_MAX        ? "2^31 nonzeros or more"
+           : f->named                  ? NULL
+           : !f->compression           ? "compression is off"
+           : f->vectors < WIDE_LEAST   ? "few vectors"
+           : f->nnz < SPMV_TILES_LARGE ? "a small matrix"
+           : bytes < (row_bytes(f) < 64 ? PANELS_LEAST_BYTES_OF_TWO : PANELS_LEAST_BYTES)
+               ? "too few rows for so few vectors"
+               : NULL;
 }
 
 static const char *panels_pays(const struct facts *f)
 {
-    const double mean = f->panel_columns * (double)f->nnz * PANEL_ROWS / (double)f->rows;
-    return f->named                                       ? NULL
-           : 100 * f->panel_columns > PANELS_MOST_COLUMNS ? "neighbouring rows share few columns"
-           : (double)f->longest_panel > fmax(PANELS_LONGEST, PANELS_ALIKE * mean)
+    const double pass = pass_bytes(f, f->panel_columns * (double)f->nnz, PANELS_BLOCK_BYTES);
+    const int most = row_bytes(f) <= ABREAST_NARROW ? PANELS_MOST_COLUMNS_NARROW : PANELS_MOST_COLUMNS;
+    return f->named                        ? NULL
+           : 100 * f->panel_columns > most ? "neighbouring rows share few columns"
+           : f->longest_panel > PANELS_LONGEST && (double)f->longest_panel * PANELS_COLUMN_BYTES > pass
                ? "a row is far longer than the others"
                : NULL;
+}
+
+enum {
+    /* A subwarp multiplies 8 entries in the time in which the device moves 5 MB through its last-level cache: 0.7 us on
+     * an H200. The longest row takes at most a third of the time of a pass over the matrix. */
+    ABREAST_ENTRY_BYTES = 3 * 640000,
+    /* A subwarp loads 8 rows of x together: with fewer entries in a row, most of them are for nothing. */
+    ABREAST_LEAST_MEAN = 4,
+    /* Rows of a warp, each taken as long as the longest of them, have at most so many entries for a hundred. With two
+     * lanes a warp has 16 rows, and columns is ahead where they differ or are long. */
+    ABREAST_MOST_PLACES = 175,
+    ABREAST_MOST_PLACES_OF_TWO = 140,
+    ABREAST_MEAN_OF_TWO = 32
+};
+
+static int abreast_bytes(const struct facts *f)
+{
+    return row_bytes(f) <= ABREAST_NARROW || f->mean_span * ABREAST_WIDE > (double)f->cache_bytes ? ABREAST_NARROW
+                                                                                                  : ABREAST_WIDE;
+}
+
+int abreast_lanes_log(const struct facts *f)
+{
+    int log = 1;
+    while (16 << log < abreast_bytes(f) && 16 << log < row_bytes(f))
+        log++;
+    return log;
+}
+
+bool abreast_in_blocks(const struct facts *f)
+{
+    return row_bytes(f) > ABREAST_NARROW;
+}
+
+static const char *abreast_suits(const struct facts *f)
+{
+    return f->far_rows               ? "rows of x are 2^32 bytes or more apart"
+           : f->nnz == 0             ? "no nonzeros"
+           : f->nnz > INT32_MAX      ? "2^31 nonzeros or more"
+           : f->rows > INT32_MAX     ? "more than 2^31 rows"
+           : f->named                ? NULL
+           : f->vectors < WIDE_LEAST ? "few vectors"
+           : row_bytes(f) < 32       ? "few bytes of x"
+                                     : NULL;
+}
+
+static const char *abreast_pays(const struct facts *f)
+{
+    const double nnz = (double)f->nnz, rows = (double)f->rows;
+    const bool two = abreast_lanes_log(f) == 1;
+    const int most = two ? ABREAST_MOST_PLACES_OF_TWO : ABREAST_MOST_PLACES;
+    return f->named ? NULL
+           : (double)f->longest * ABREAST_ENTRY_BYTES > pass_bytes(f, nnz, abreast_bytes(f))
+               ? "a row is long for so few gathers"
+           : nnz < ABREAST_LEAST_MEAN * rows         ? "rows are short"
+           : two && nnz > ABREAST_MEAN_OF_TWO * rows ? "rows are long, and few bytes of x"
+           : 100 * f->abreast_places > most * nnz    ? "neighbouring rows differ in length"
+                                                     : NULL;
 }
 
 static const char *octets_suits(const struct facts *f)
@@ -292,7 +378,9 @@ static const char *octets_suits(const struct facts *f)
 
 static const char *octets_pays(const struct facts *f)
 {
-    return f->named || f->longest != 0 ? NULL : "rows are alike, and few bytes of x";
+    return f->named || (double)f->longest * (double)f->rows > ROWS_ALIKE * (double)f->nnz
+               ? NULL
+               : "rows are alike, and few bytes of x";
 }
 
 static const char *wide_suits(const struct facts *f)
@@ -375,6 +463,14 @@ const struct spmv_method cuda_methods[] = {
      .update = panels_cuda_update,
      .apply = panels_cuda_apply,
      .release = panels_cuda_release},
+    {.name = "abreast", /* for many vectors */
+     .why = "neighbouring rows are about equally long, so a block multiplies them in step and they share rows of x",
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,
+     .suits = abreast_suits,
+     .pays = abreast_pays,
+     .prepare = abreast_cuda_prepare,
+     .apply = abreast_cuda_apply,
+     .release = abreast_cuda_release},
     {.name = "octets", /* for several vectors */
      .why = "lanes work on 16 bytes of a row of x, in octets of entries, of which a warp multiplies several at once",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_HALF,

@@ -43,7 +43,7 @@ struct facts {
     bool far_rows;    /* of x, with an element of each vector, are 2^32 bytes or more apart */
 
     /* Counted on the device by the preparation that first needs them; 0 before. */
-    int64_t longest;       /* row, in entries; for octets, 0 if none exceeds ROWS_ALIKE times the mean */
+    int64_t longest;       /* row, in entries */
     int64_t short_rows;    /* so short that the end of a row takes a warp longer than its entries */
     bool x_in_shared;      /* x fits in shared memory, and all copies of it have at most the bytes of the matrix */
     bool table_counted;    /* table_values is known */
@@ -59,6 +59,8 @@ struct facts {
     bool uneven;           /* rows that are filled up to the length of their neighbours exceed the limit */
     bool plain_slices;     /* of padded: there are slices that are read from the CSR arrays */
     double padded_bytes;   /* that a product of padded reads of the matrix */
+    double abreast_places; /* of abreast: entries, if all rows of a warp were as long as the longest of them */
+    double mean_span;      /* from the first column of a row to the last one */
     double panel_columns;  /* of panels, for each of their entries */
     int64_t longest_panel; /* in columns */
     double x_bytes;        /* of x that the caches load for an entry, by a sample */
@@ -74,6 +76,10 @@ double slices_bytes(const struct facts *f, double value);
 
 /* The least number of equal rows in a sample for groups: with less, groups are not counted. */
 int groups_least_same(const struct facts *f, int sampled);
+
+/* log2 of the lanes that abreast has for a row, and whether it takes the columns of x in several blocks. */
+int abreast_lanes_log(const struct facts *f);
+bool abreast_in_blocks(const struct facts *f);
 
 /* The largest number of bytes for padded, as a multiple of those of tiles: the measurement of rows ends
  * where it is exceeded. */

@@ -46,6 +46,35 @@ template <typename Complex> __device__ Complex fused(Complex value, Complex elem
             fused(value.im, element.re, fused(value.re, element.im, sum.im))};
 }
 
+/* Where `wanted`: *sum = fused(value, element, *sum). No branch, and no copy of the sum, which a condition in C++ needs. */
+inline __device__ void fuse_if(bool wanted, float value, float element, float *sum)
+{
+#ifdef __CUDA_ARCH__
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p fma.rn.f32 %0, %1, %2, %0; }"
+        : "+f"(*sum)
+        : "f"(value), "f"(element), "r"((int)wanted));
+#else
+    *sum = wanted ? fused(value, element, *sum) : *sum;
+#endif
+}
+inline __device__ void fuse_if(bool wanted, double value, double element, double *sum)
+{
+#ifdef __CUDA_ARCH__
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p fma.rn.f64 %0, %1, %2, %0; }"
+        : "+d"(*sum)
+        : "d"(value), "d"(element), "r"((int)wanted));
+#else
+    *sum = wanted ? fused(value, element, *sum) : *sum;
+#endif
+}
+template <typename Complex> __device__ void fuse_if(bool wanted, Complex value, Complex element, Complex *sum)
+{
+    fuse_if(wanted, value.re, element.re, &sum->re);
+    fuse_if(wanted, -value.im, element.im, &sum->re);
+    fuse_if(wanted, value.im, element.re, &sum->im);
+    fuse_if(wanted, value.re, element.im, &sum->im);
+}
+
 /* The sums of neighbouring columns. */
 template <typename T, int PACK> struct alignas(sizeof(T) * PACK < 16 ? sizeof(T) * PACK : 16) pack {
     T at[PACK];
@@ -62,6 +91,13 @@ template <typename T, int PACK> struct alignas(sizeof(T) * PACK < 16 ? sizeof(T)
 #pragma unroll
         for (int i = 0; i < PACK; i++)
             at[i] = fused(value, row[i], at[i]);
+    }
+
+    template <typename Element> __device__ void add_if(bool wanted, T value, const row_pack<T, Element, PACK> &row)
+    {
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            fuse_if(wanted, value, row[i], &at[i]);
     }
 };
 

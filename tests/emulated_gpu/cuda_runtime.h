@@ -113,9 +113,9 @@ template <typename T> inline T __shfl_xor_sync(unsigned, T value, int mask)
     return host_cuda_exchange(value, (int)(threadIdx.x % 32) ^ mask);
 }
 
-template <typename T> inline T __shfl_sync(unsigned, T value, int from)
+template <typename T> inline T __shfl_sync(unsigned, T value, int from, int width = 32)
 {
-    return host_cuda_exchange(value, from % 32);
+    return host_cuda_exchange(value, (int)(threadIdx.x % 32) / width * width + from % width);
 }
 
 inline void __syncwarp()

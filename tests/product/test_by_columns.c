@@ -112,7 +112,7 @@ static void same_bits_as_rows(void **state)
     spmv_context *const ctx = *state;
     static const char *const specs[] = {"uniform:1300,900,3", "uniform:90,120,30", "longrows:1,300,290"};
     static const int counts[] = {1, 2, 5, 8, 33, 130};
-    static const char *const methods[] = {NULL, "columns", "wide", "panels", "octets"};
+    static const char *const methods[] = {NULL, "columns", "wide", "panels", "octets", "abreast"};
     const bool host = support_backend != SPMV_BACKEND_CUDA;
     for (int s = 0; s < 3; s++) {
         spmv_matrix *matrix = NULL;
@@ -123,7 +123,7 @@ static void same_bits_as_rows(void **state)
             for (int t = 0; t < TYPES; t++) {
                 const int kind = s + k + t;
                 const struct variant v = {.types = &all_types[t],
-                                          .method = host || counts[k] == 1 ? NULL : methods[(kind + t) % 5],
+                                          .method = host || counts[k] == 1 ? NULL : methods[(kind + t) % 6],
                                           .operation = (spmv_operation)(kind / 2 % 3),
                                           .vectors = counts[k],
                                           .gap = kind % 2 * 3,

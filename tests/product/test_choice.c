@@ -92,7 +92,7 @@ static void expect_passed(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
 static void reasons(void **state)
 {
     spmv_context *ctx = *state;
-    enum { ROWS = 5000 }; /* a large matrix for the emulated GPU only */
+    enum { ROWS = 104000 }; /* a large matrix for the emulated GPU only */
     static const bool large =
 #ifdef HOST_CUDA
         true;
@@ -121,7 +121,7 @@ static void reasons(void **state)
     spmv_plan_options_init(&o, sizeof o);
     expect_passed(ctx, &a, &o, "tiles",
                   (struct passed[]){{"slices", large ? "neighbouring rows have different offsets" : small},
-                                    {"long", small},
+                                    {"long", large ? "rows are not long" : small},
                                     {"groups", large ? "neighbouring rows have different columns" : small},
                                     {"padded", large ? "rows are short" : small},
                                     {"blocked", "x fits in the last-level cache"},
@@ -135,25 +135,30 @@ static void reasons(void **state)
                                     {"blocked", several},
                                     {"tiles", several},
                                     {"panels", "few vectors"},
+                                    {"abreast", "few vectors"},
                                     {"octets", "few vectors"},
                                     {"wide", "few vectors"},
                                     {NULL}});
-    /* Each panel has one column, or a column for each row; rows of x of 64 and 136 bytes; a long row or none. */
+    /* Each panel has one column, or a column for each row; rows of x of 64 and 256 bytes; rows of one entry, of 4, a long
+     * one, rows of 8 and of 0 entries in turn. */
     for (int i = 0; i < 6; i++) {
         static int32_t shared[ROWS];
         for (int r = 0; r < ROWS; r++)
             shared[r] = r / 4;
-        static int64_t uneven[ROWS + 1];
-        const bool same = i % 2 == 1 && large && i < 4, wide = i == 2 || i == 3, longer = i == 4;
+        static int64_t other[ROWS + 1];
+        const bool same = i % 2 == 1 && large && i < 4, longer = i == 4, differ = i == 5,
+                   wide = i == 2 || i == 3 || differ;
         spmv_csr b = a;
         b.col = same ? shared : col;
-        for (int r = 1; r <= ROWS; r++) /* the first row has 64 entries */
-            uneven[r] = r + 63 < ROWS ? r + 63 : ROWS;
-        b.row_ptr = longer ? uneven : row_ptr;
-        o.vectors = wide ? 17 : 8;
+        b.rows = wide && !same ? ROWS / 4 : ROWS;
+        for (int r = 1; r <= b.rows; r++) /* of the long ones, the first row has 64 entries */
+            other[r] = longer ? (r + 63 < ROWS ? r + 63 : ROWS) : differ ? (r + 1) / 2 * 8 : 4 * r;
+        b.row_ptr = longer || b.rows < ROWS ? other : row_ptr;
+        o.vectors = wide ? 32 : 8;
         expect_passed(ctx, &b, &o,
                       same     ? "panels"
-                      : wide   ? "wide"
+                      : differ ? "wide"
+                      : wide   ? "abreast"
                       : longer ? "octets"
                                : "columns",
                       (struct passed[]){
@@ -164,8 +169,11 @@ static void reasons(void **state)
                           {"blocked", several},
                           {"tiles", several},
                           {same ? NULL : "panels", large ? "neighbouring rows share few columns" : small},
-                          {longer ? NULL : "octets", wide ? "more than 64 bytes or 16 vectors in a row of x" : alike},
-                          {wide ? NULL : "wide", alike},
+                          {wide && !differ ? NULL : "abreast", differ   ? "neighbouring rows differ in length"
+                                                               : longer ? "a row is long for so few gathers"
+                                                                        : "rows are short"},
+                          {longer ? NULL : "octets", differ ? "more than 64 bytes or 16 vectors in a row of x" : alike},
+                          {differ ? NULL : "wide", alike},
                           {NULL}});
     }
     for (int vectors = 16; vectors <= 32; vectors += 16) { /* of 16 bits: 32 and 64 bytes */
@@ -187,7 +195,7 @@ static void reasons(void **state)
     a.val = NULL;
     expect_passed(ctx, &a, &o, "tiles",
                   (struct passed[]){{"slices", "compression is off"},
-                                    {"long", small},
+                                    {"long", large ? "rows are not long" : small},
                                     {"groups", "no values"},
                                     {"padded", "compression is off"},
                                     {"blocked", "compression is off"},

@@ -249,7 +249,8 @@ static bool check(spmv_context *ctx, const spmv_csr *matrix, const struct varian
         assert_memory_equal(y, y2, (size_t)size_of(v, rows) * 2);
     }
     const bool alike = support_backend != SPMV_BACKEND_CUDA || strcmp(v->method, "wide") == 0 ||
-                       strcmp(v->method, "panels") == 0 || strcmp(v->method, "octets") == 0;
+                       strcmp(v->method, "panels") == 0 || strcmp(v->method, "octets") == 0 ||
+                       strcmp(v->method, "abreast") == 0;
     if (takes && alike && v->vectors > 1 && v->vectors < 20) {
         struct variant one = *v;
         one.vectors = 1;

@@ -106,28 +106,6 @@ spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
     });
 }
 
-/* The plan declines if no row is far longer than the mean. Waits. */
-spmv_status look_at_rows(spmv_plan *plan, const octets::structure &p)
-{
-    spmv_context *const ctx = plan->ctx;
-    void *memory = nullptr;
-    unsigned long long longest = 0;
-    spmv_status st = spmv_alloc(ctx, (int64_t)sizeof longest, &memory);
-    if (st == SPMV_OK)
-        st = cleared(ctx, memory, (int64_t)sizeof longest);
-    if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv octets longest", blocks_for(p.rows), octets::THREADS, octets::find_longest, p,
-                          ROWS_ALIKE * p.nnz / p.rows, (unsigned long long *)memory);
-        });
-    if (st == SPMV_OK)
-        st = spmv_download(ctx, memory, &longest, (int64_t)sizeof longest);
-    spmv_free(ctx, memory);
-    plan->facts.longest = (int64_t)longest;
-    plan->declined = plan->method->pays(&plan->facts);
-    return st;
-}
-
 /* Marks the ends of rows, ranks the rows, and lists those without entries, if there are any. Waits. */
 spmv_status rank_rows(spmv_plan *plan, octets_state *s, int64_t quads)
 {
@@ -214,11 +192,10 @@ extern "C" spmv_status octets_cuda_prepare(spmv_plan *plan)
     const spmv_csr &a = plan->a;
     const int64_t tiles = ceil_divide(a.nnz, (int64_t)octets::TILE), quads = tiles * octets::QUADS;
     const int64_t each = aligned((quads + 1) * 4);
-    s->structure.rows = a.rows;
-    s->structure.nnz = a.nnz;
-    s->structure.row_ptr = a.row_ptr;
-    s->structure.wide_offsets = a.row_ptr_bits == 64;
-    st = plan->facts.named ? SPMV_OK : look_at_rows(plan, s->structure);
+    if (!plan->facts.named) {
+        st = plan_count_rows_cuda(plan);
+        plan->declined = plan->method->pays(&plan->facts);
+    }
     if (st != SPMV_OK || plan->declined != nullptr)
         return st;
     st = plan_alloc(plan, 2 * each + tiles * 4, &s->memory);

@@ -78,14 +78,6 @@ struct structure {
     }
 };
 
-/* *longest: the entries of the longest row with more than `least` of them; it keeps its value if there is none. */
-__global__ void __launch_bounds__(THREADS) find_longest(structure s, int64_t least, unsigned long long *longest)
-{
-    const int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (row < s.rows && s.offset(row + 1) - s.offset(row) > least)
-        atomicMax(longest, (unsigned long long)(s.offset(row + 1) - s.offset(row)));
-}
-
 /* Sets the bits of ends, which are 0 before. */
 __global__ void __launch_bounds__(THREADS) mark_ends(structure s)
 {
