@@ -437,7 +437,8 @@ spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const struct plan_product *);
 void columns_cuda_release(spmv_plan *);
 int64_t columns_cuda_parts(const spmv_plan *, const void *x);
-spmv_status plan_count_rows_cuda(spmv_plan *); /* finds facts.longest, abreast_places and mean_span; waits */
+spmv_status count_rows_cuda(spmv_context *, const spmv_csr *, int neighbours, struct row_counts *); /* waits */
+spmv_status plan_count_rows_cuda(spmv_plan *); /* the facts of row_counts; waits */
 spmv_status abreast_cuda_prepare(spmv_plan *);
 spmv_status abreast_cuda_apply(const spmv_plan *, const struct plan_product *);
 void abreast_cuda_release(spmv_plan *);

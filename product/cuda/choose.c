@@ -352,18 +352,33 @@ static const char *abreast_suits(const struct facts *f)
                                      : NULL;
 }
 
-static const char *abreast_pays(const struct facts *f)
+void facts_of_rows(struct facts *f, const struct row_counts *found)
+{
+    f->longest = (int64_t)found->longest;
+    f->abreast_places = (double)found->places;
+    f->mean_span = (double)found->spans / (double)f->rows;
+}
+
+const char *rows_unfit(const struct facts *f, int block_bytes)
 {
     const double nnz = (double)f->nnz, rows = (double)f->rows;
-    const bool two = abreast_lanes_log(f) == 1;
-    const int most = two ? ABREAST_MOST_PLACES_OF_TWO : ABREAST_MOST_PLACES;
-    return f->named ? NULL
-           : (double)f->longest * ABREAST_ENTRY_BYTES > pass_bytes(f, nnz, abreast_bytes(f))
+    return (double)f->longest * ABREAST_ENTRY_BYTES > pass_bytes(f, nnz, block_bytes)
                ? "a row is long for so few gathers"
-           : nnz < ABREAST_LEAST_MEAN * rows         ? "rows are short"
-           : two && nnz > ABREAST_MEAN_OF_TWO * rows ? "rows are long, and few bytes of x"
-           : 100 * f->abreast_places > most * nnz    ? "neighbouring rows differ in length"
-                                                     : NULL;
+           : nnz < ABREAST_LEAST_MEAN * rows                     ? "rows are short"
+           : 100 * f->abreast_places > ABREAST_MOST_PLACES * nnz ? "neighbouring rows differ in length"
+                                                                 : NULL;
+}
+
+static const char *abreast_pays(const struct facts *f)
+{
+    const double nnz = (double)f->nnz;
+    const char *const unfit = rows_unfit(f, abreast_bytes(f));
+    const bool two = abreast_lanes_log(f) == 1;
+    return f->named                                                            ? NULL
+           : unfit != NULL                                                     ? unfit
+           : two && nnz > ABREAST_MEAN_OF_TWO * (double)f->rows                ? "rows are long, and few bytes of x"
+           : two && 100 * f->abreast_places > ABREAST_MOST_PLACES_OF_TWO * nnz ? "neighbouring rows differ in length"
+                                                                               : NULL;
 }
 
 static const char *octets_suits(const struct facts *f)

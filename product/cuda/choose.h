@@ -77,6 +77,19 @@ double slices_bytes(const struct facts *f, double value);
 /* The least number of equal rows in a sample for groups: with less, groups are not counted. */
 int groups_least_same(const struct facts *f, int sampled);
 
+/* Counts of the rows of a matrix. */
+struct row_counts {
+    unsigned long long longest; /* entries of a row */
+    unsigned long long places;  /* of all rows, each as long as the longest of some neighbours */
+    unsigned long long spans;   /* from the first column of a row to its last one, added */
+};
+
+/* The facts that follow from these. */
+void facts_of_rows(struct facts *f, const struct row_counts *found);
+
+/* Why a subwarp should not have a whole row, with at most so many bytes of a row of x at a time; NULL: it may. */
+const char *rows_unfit(const struct facts *f, int block_bytes);
+
 /* log2 of the lanes that abreast has for a row, and whether it takes the columns of x in several blocks. */
 int abreast_lanes_log(const struct facts *f);
 bool abreast_in_blocks(const struct facts *f);

@@ -17,8 +17,10 @@
 #include "device/block.cuh"
 #include "device/halves.cuh"
 #include "device/launch.cuh"
+#include "device/loads.cuh"
 
 extern "C" {
+#include "product/plan_internal.h"
 #include "product/sddmm/sddmm_internal.h"
 }
 
@@ -45,6 +47,7 @@ template <typename T, typename Element> struct job {
     const Element *a, *b;
     Element *y;
     int64_t a_stride, b_stride;
+    uint32_t b_row_bytes; /* of sample_rows */
     int k, run, lanes_log;
 };
 
@@ -99,6 +102,43 @@ __device__ void load_places(const job<T, Element> &j, int64_t first, int32_t (&r
     }
 }
 
+/* Adds the sums of the lanes of a subwarp for each entry of a batch in a tree, and stores those of entries before `end`. */
+template <typename T, typename Element>
+__device__ void store_sums(const job<T, Element> &j, T (&sum)[TOGETHER], int lane, int lanes, int64_t first,
+                           int64_t end)
+{
+    /* kept: entries that the lane still has, from `which` on; they become sum[0 ... kept - 1]. */
+    int which = 0, kept = TOGETHER;
+#pragma unroll
+    for (int distance = 1; distance < warp_lanes; distance *= 2) {
+        if (distance >= lanes)
+            break;
+        const bool upper = (lane & distance) != 0;
+        if (kept > 1) {
+            kept /= 2;
+            which += upper ? kept : 0;
+#pragma unroll
+            for (int e = 0; e < TOGETHER / 2; e++)
+                if (e < kept) {
+                    const T passed = shuffle_xor(upper ? sum[e] : sum[e + kept], distance);
+                    sum[e] = (upper ? sum[e + kept] : sum[e]) + passed;
+                }
+        } else {
+            sum[0] += shuffle_xor(sum[0], distance);
+        }
+    }
+    /* With more lanes than entries, several lanes have the same. */
+    if (lane < TOGETHER) {
+        const int count = lanes < TOGETHER ? TOGETHER / lanes : 1;
+#pragma unroll
+        for (int e = 0; e < TOGETHER >> LEAST_LANES_LOG; e++) {
+            const int64_t entry = first + which + e;
+            if (e < count && entry < end)
+                j.y[entry] = Element((j.val != nullptr ? T(j.val[entry]) : T(1)) * sum[e]);
+        }
+    }
+}
+
 template <bool WHOLE, typename T, typename Element>
 __global__ void __launch_bounds__(THREADS, resident<WHOLE, Element>()) sample(job<T, Element> j)
 {
@@ -130,36 +170,48 @@ __global__ void __launch_bounds__(THREADS, resident<WHOLE, Element>()) sample(jo
             }
         }
         own_row = row[TOGETHER - 1];
-        /* The tree. kept: entries that the lane still has, from `which` on; they become sum[0 ... kept - 1]. */
-        int which = 0, kept = TOGETHER;
+        store_sums(j, sum, lane, lanes, first, j.nnz);
+    }
+}
+
+/* The same where rows have some entries, for one block of columns: a subwarp has a row, whose row of A stays in
+ * registers, and the columns of the next entries are loaded ahead. A third of the instructions. */
+template <int LANES, typename T, typename Element>
+__global__ void __launch_bounds__(THREADS, resident<true, Element>())
+    sample_rows(job<T, Element> j, const int32_t *row_ptr, int64_t rows)
+{
+    constexpr int PACK = SDDMM_PACK / (int)sizeof(Element);
+    const int lane = (int)threadIdx.x % LANES, c = lane * PACK;
+    const bool mine = c < j.k;
+    const int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / LANES;
+    int64_t first = row < rows ? (int64_t)row_ptr[row] : 0;
+    const int64_t end = row < rows ? (int64_t)row_ptr[row + 1] : 0;
+    const Element *const b = settled(j.b + (mine ? c : 0));
+    const pack<T, Element> own =
+        *(const pack<T, Element> *)(j.a + (row < rows ? row : 0) * j.a_stride + (mine ? c : 0));
+    /* Column of entry lane % TOGETHER of the batch; beyond the row's end column 0. */
+    const auto load_col = [&](int64_t from) {
+        int32_t col = 0;
+        load_once_if(from + lane % TOGETHER < end, j.col + from + lane % TOGETHER, &col);
+        return col;
+    };
+    int32_t ahead = load_col(first);
+    while (__ballot_sync(0xffffffffu, first < end) != 0) { /* the lanes of a warp go on together */
+        const int32_t col = ahead;
+        pack<T, Element> other[TOGETHER];
+        T sum[TOGETHER];
 #pragma unroll
-        for (int distance = 1; distance < warp_lanes; distance *= 2) {
-            if (distance >= lanes)
-                break;
-            const bool upper = (lane & distance) != 0;
-            if (kept > 1) {
-                kept /= 2;
-                which += upper ? kept : 0;
-#pragma unroll
-                for (int e = 0; e < TOGETHER / 2; e++)
-                    if (e < kept) {
-                        const T passed = shuffle_xor(upper ? sum[e] : sum[e + kept], distance);
-                        sum[e] = (upper ? sum[e + kept] : sum[e]) + passed;
-                    }
-            } else {
-                sum[0] += shuffle_xor(sum[0], distance);
-            }
+        for (int e = 0; e < TOGETHER; e++) {
+            const uint32_t of = (uint32_t)__shfl_sync(0xffffffffu, col, e, LANES);
+            other[e] = *(const pack<T, Element> *)in_global((const char *)b + (uint64_t)of * j.b_row_bytes);
         }
-        /* With more lanes than entries, several lanes have the same. */
-        if (lane < TOGETHER) {
-            const int count = lanes < TOGETHER ? TOGETHER / lanes : 1;
+        __syncwarp(); /* else the compiler loads one after the other, to save registers */
+        ahead = load_col(first + TOGETHER);
 #pragma unroll
-            for (int e = 0; e < TOGETHER >> LEAST_LANES_LOG; e++) {
-                const int64_t entry = first + which + e;
-                if (e < count && entry < j.nnz)
-                    j.y[entry] = Element((j.val != nullptr ? T(j.val[entry]) : T(1)) * sum[e]);
-            }
-        }
+        for (int e = 0; e < TOGETHER; e++)
+            sum[e] = mine ? dot<T, Element>(own, other[e]) : T();
+        store_sums(j, sum, lane, LANES, first, end);
+        first += TOGETHER;
     }
 }
 
@@ -234,12 +286,44 @@ int run_for(const spmv_sddmm *s, int lanes_log)
     return run;
 }
 
+/* log2 of the lanes of a subwarp. */
+int lanes_log_of(const spmv_sddmm *s)
+{
+    int log = LEAST_LANES_LOG;
+    while (1 << log < warp_lanes && (int64_t)SDDMM_PACK << log < s->vectors * (int64_t)spmv_type_size(s->type))
+        log++;
+    return log;
+}
+
+/* Whether a subwarp may have a row. */
+spmv_status look_at_rows(spmv_sddmm *s)
+{
+    const spmv_csr &p = s->p;
+    const int size = (int)spmv_type_size(s->type), lanes_log = lanes_log_of(s);
+    struct facts f = {};
+    struct row_counts found;
+    f.rows = p.rows;
+    f.nnz = p.nnz;
+    f.value_bytes = p.val != nullptr ? size : 0;
+    f.vector_bytes = size;
+    f.offset_bytes = p.row_ptr_bits / 8;
+    f.vectors = s->vectors;
+    if (p.row_ptr_bits != 32 || lanes_log == LEAST_LANES_LOG || s->vectors * (int64_t)size > SDDMM_BYTES ||
+        s->b_stride > UINT32_MAX / (int64_t)size)
+        return SPMV_OK;
+    const spmv_status st = count_rows_cuda(s->ctx, &p, warp_lanes >> lanes_log, &found);
+    facts_of_rows(&f, &found);
+    s->by_rows = st == SPMV_OK && rows_unfit(&f, SDDMM_BYTES) == nullptr;
+    return st;
+}
+
 } // namespace
 
 extern "C" spmv_status sddmm_rows_cuda(spmv_sddmm *s)
 {
     const spmv_csr &p = s->p;
-    return on_device(s->ctx, [&] {
+    const spmv_status st = look_at_rows(s);
+    return st != SPMV_OK ? st : on_device(s->ctx, [&] {
         return p.row_ptr_bits == 32 ? launch(s->ctx, "spmv sddmm rows", blocks_for(s, THREADS), THREADS,
                                              find_rows<int32_t>, (const int32_t *)p.row_ptr, p.rows, s->row, p.nnz)
                                     : launch(s->ctx, "spmv sddmm rows", blocks_for(s, THREADS), THREADS,
@@ -255,26 +339,29 @@ extern "C" spmv_status sddmm_apply_cuda(const spmv_sddmm *s, const void *a, cons
         constexpr int PACK = SDDMM_PACK / (int)sizeof(Element);
         const bool aligned = (uintptr_t)a % SDDMM_PACK == 0 && (uintptr_t)b % SDDMM_PACK == 0 &&
                              s->a_stride % PACK == 0 && s->b_stride % PACK == 0;
-        int lanes_log = LEAST_LANES_LOG;
-        while (1 << lanes_log < warp_lanes && PACK << lanes_log < s->vectors)
-            lanes_log++;
-        const int run = run_for(s, lanes_log);
+        const int lanes_log = lanes_log_of(s), run = run_for(s, lanes_log);
         const bool whole = aligned && s->vectors % PACK == 0;
-        const job<T, Element> j = {s->p.nnz,
-                                   s->row,
-                                   s->p.col,
-                                   (const Element *)s->p.val,
-                                   (const Element *)a,
-                                   (const Element *)b,
-                                   (Element *)y,
-                                   s->a_stride,
-                                   s->b_stride,
-                                   s->vectors,
-                                   run,
+        const job<T, Element> j = {s->p.nnz,           s->row,
+                                   s->p.col,           (const Element *)s->p.val,
+                                   (const Element *)a, (const Element *)b,
+                                   (Element *)y,       s->a_stride,
+                                   s->b_stride,        (uint32_t)(s->b_stride * (int64_t)sizeof(Element)),
+                                   s->vectors,         run,
                                    lanes_log};
-        const int64_t blocks = ceil_divide(ceil_divide(s->p.nnz, (int64_t)run) << lanes_log, (int64_t)THREADS);
-        return whole ? launch(s->ctx, "spmv sddmm", (int)blocks, THREADS, sample<true, T, Element>, j)
-                     : launch(s->ctx, "spmv sddmm", (int)blocks, THREADS, sample<false, T, Element>, j);
+        const auto blocks_of = [&](int64_t subwarps) {
+            return (int)ceil_divide(subwarps << lanes_log, (int64_t)THREADS);
+        };
+        const auto by_rows = [&](auto lanes) {
+            return launch(s->ctx, "spmv sddmm", blocks_of(s->p.rows), THREADS,
+                          sample_rows<decltype(lanes)::value, T, Element>, j, (const int32_t *)s->p.row_ptr, s->p.rows);
+        };
+        if (s->by_rows && whole)
+            return lanes_log == 3   ? by_rows(std::integral_constant<int, 8>())
+                   : lanes_log == 4 ? by_rows(std::integral_constant<int, 16>())
+                                    : by_rows(std::integral_constant<int, 32>());
+        const int blocks = blocks_of(ceil_divide(s->p.nnz, (int64_t)run));
+        return whole ? launch(s->ctx, "spmv sddmm", blocks, THREADS, sample<true, T, Element>, j)
+                     : launch(s->ctx, "spmv sddmm", blocks, THREADS, sample<false, T, Element>, j);
     });
 }
 

@@ -22,12 +22,13 @@ struct spmv_sddmm {
     int vectors;
     int64_t a_stride, b_stride;
     int32_t *row;         /* on a GPU: of each entry */
+    bool by_rows;         /* on a GPU: a subwarp has a row */
     void *largest, *sums; /* of each row, for the softmax */
     void *wide;           /* for the softmax of 16-bit numbers: nnz f32; NULL before the first */
     int64_t bytes;
 };
 
-/* The kernels. nnz > 0. sddmm_rows_cuda: row[e] of each entry. sddmm_widen_cuda: to[e] = x[e], 16-bit numbers as
+/* The kernels. nnz > 0. sddmm_rows_cuda: row[e] of each entry, and by_rows; waits. sddmm_widen_cuda: to[e] = x[e], 16-bit numbers as
  * f32. The exponentials: y[e] = exp(x[e] - largest[i]), of the type of sums. The quotients: y[e] = x[e] / sums[i],
  * with x of the type of sums. */
 spmv_status sddmm_rows_cuda(spmv_sddmm *sddmm) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);

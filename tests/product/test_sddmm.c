@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/reals.h"
+#include "product/sddmm/sddmm_internal.h"
 #include "tests/support/support.h"
 #include "tests/support/support_slow.h"
 
@@ -97,6 +98,16 @@ static void check(spmv_context *ctx, const spmv_csr *pattern, const struct varia
     const int64_t shift = v->shift * size;
     assert_ok(ctx, spmv_sddmm_apply(s, device_a + shift, device_b + shift, device_y + shift));
     assert_ok(ctx, spmv_download(ctx, device_y + shift, y, p.nnz * size));
+    if (support_backend == SPMV_BACKEND_CUDA && s->p.row_ptr_bits == 32 && v->k * size > 64 &&
+        v->k * size <= SDDMM_BYTES) {
+        char *const other = support_zeros(p.nnz, 8); /* the other kernel: the same bits */
+        s->by_rows = !s->by_rows;
+        assert_ok(ctx, spmv_upload(ctx, other, device_y + shift, p.nnz * size));
+        assert_ok(ctx, spmv_sddmm_apply(s, device_a + shift, device_b + shift, device_y + shift));
+        assert_ok(ctx, spmv_download(ctx, device_y + shift, other, p.nnz * size));
+        assert_memory_equal(other, y, (size_t)(p.nnz * size));
+        support_free(other);
+    }
     spmv_sddmm_destroy(s);
     for (int64_t i = 0; i < p.rows; i++)
         for (int64_t e = ((const int64_t *)p.row_ptr)[i]; e < ((const int64_t *)p.row_ptr)[i + 1]; e++)

@@ -1,5 +1,4 @@
-/* Method "abreast" of the backend cuda: plans and products of many vectors (abreast.cuh), and the count of rows that
- * `octets` needs, too.
+/* Method "abreast" of the backend cuda: plans and products of many vectors (abreast.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <algorithm>
@@ -89,39 +88,7 @@ spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
     });
 }
 
-template <typename Offset> spmv_status count_rows(const spmv_plan *plan, abreast::counts *to)
-{
-    return launch(plan->ctx, "spmv rows counted", grid_for(plan->a.rows, block_threads), block_threads,
-                  abreast::count<Offset>, (const Offset *)plan->a.row_ptr, plan->a.rows, plan->a.col,
-                  warp_lanes >> abreast_lanes_log(&plan->facts), to);
-}
-
 } // namespace
-
-extern "C" spmv_status plan_count_rows_cuda(spmv_plan *plan)
-{
-    spmv_context *const ctx = plan->ctx;
-    struct facts *const f = &plan->facts;
-    void *memory = nullptr;
-    abreast::counts found = {};
-    if (f->longest > 0)
-        return SPMV_OK;
-    spmv_status st = spmv_alloc(ctx, (int64_t)sizeof found, &memory);
-    if (st == SPMV_OK)
-        st = spmv_upload(ctx, &found, memory, (int64_t)sizeof found);
-    if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return plan->a.row_ptr_bits == 64 ? count_rows<int64_t>(plan, (abreast::counts *)memory)
-                                              : count_rows<int32_t>(plan, (abreast::counts *)memory);
-        });
-    if (st == SPMV_OK)
-        st = spmv_download(ctx, memory, &found, (int64_t)sizeof found);
-    spmv_free(ctx, memory);
-    f->longest = (int64_t)found.longest;
-    f->abreast_places = (double)found.places;
-    f->mean_span = (double)found.spans / (double)f->rows;
-    return st;
-}
 
 extern "C" spmv_status abreast_cuda_prepare(spmv_plan *plan)
 {

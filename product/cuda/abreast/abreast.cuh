@@ -137,49 +137,6 @@ __global__ void __launch_bounds__(MOST_THREADS) multiply(job<T, Stored, Element>
     }
 }
 
-/* What the choice needs to know of the rows. */
-struct counts {
-    unsigned long long longest; /* row */
-    unsigned long long places;  /* of all rows, each as long as the longest of `neighbours` */
-    unsigned long long spans;   /* from the first column of a row to its last one, added */
-};
-
-/* Adds to *to, which is 0 before. neighbours: a power of 2, at most a warp's lanes. */
-template <typename Offset>
-__global__ void __launch_bounds__(block_threads)
-    count(const Offset *row_ptr, int64_t rows, const int32_t *col, int neighbours, counts *to)
-{
-    const int lane = (int)threadIdx.x % warp_lanes;
-    counts own = {};
-    for (int64_t first = (int64_t)blockIdx.x * block_threads; first < rows;
-         first += (int64_t)gridDim.x * block_threads) {
-        const int64_t row = first + threadIdx.x, begin = row < rows ? (int64_t)row_ptr[row] : 0;
-        const int64_t entries = row < rows ? (int64_t)row_ptr[row + 1] - begin : 0;
-        unsigned long long most = (unsigned long long)entries;
-        own.longest = most > own.longest ? most : own.longest;
-        for (int distance = 1; distance < neighbours; distance *= 2) {
-            const unsigned long long other = __shfl_xor_sync(0xffffffffu, most, distance);
-            most = other > most ? other : most;
-        }
-        own.places += most; /* of each row */
-        if (entries > 0) {
-            const int64_t span = (int64_t)col[begin + entries - 1] - col[begin];
-            own.spans += (unsigned long long)(span < 0 ? -span : span);
-        }
-    }
-    for (int distance = 1; distance < warp_lanes; distance *= 2) {
-        const unsigned long long other = __shfl_xor_sync(0xffffffffu, own.longest, distance);
-        own.longest = other > own.longest ? other : own.longest;
-        own.places += __shfl_xor_sync(0xffffffffu, own.places, distance);
-        own.spans += __shfl_xor_sync(0xffffffffu, own.spans, distance);
-    }
-    if (lane == 0) {
-        atomicMax(&to->longest, own.longest);
-        atomicAdd(&to->places, own.places);
-        atomicAdd(&to->spans, own.spans);
-    }
-}
-
 /* first[b]: the first row of block b of `blocks`, by equal numbers of rows and entries. */
 __global__ void __launch_bounds__(block_threads)
     find_first(const int32_t *row_ptr, int64_t rows, int64_t nnz, int blocks, int32_t *first)
