@@ -449,7 +449,7 @@ static void TYPED(end_product)(struct workspace *w, const struct TYPED(job) * jo
 static void TYPED(open_edge)(struct workspace *w, const struct TYPED(job) * job)
 {
     if (w->failed == SPMV_OK)
-        w->failed = w->ranks->fetch_finish(w->ranks->self, job->p);
+        w->failed = w->ranks->fetch_finish(w->ranks->self, job->p, job->k);
     if (w->failed != SPMV_OK)
         open_phase(w, STOP);
     else if (w->inner < w->chunks)
@@ -461,7 +461,7 @@ static void TYPED(open_edge)(struct workspace *w, const struct TYPED(job) * job)
 /* The same for the phases of a product: starts to fetch elements of other ranks. */
 static void TYPED(open_product)(struct workspace *w, const struct TYPED(job) * job)
 {
-    w->failed = w->ranks->fetch_start(w->ranks->self, job->p);
+    w->failed = w->ranks->fetch_start(w->ranks->self, job->p, job->k);
     if (w->failed == SPMV_OK && w->inner > 0)
         open_phase(w, PRODUCT);
     else
