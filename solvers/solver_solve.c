@@ -869,11 +869,26 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
 
 /* ------------------------------------------------------------- several right-hand sides of ranks */
 
-/* Whether so many right-hand sides can be solved for at once, and that takes less time than one after the other. */
+/* Whether several vectors in one step take less time than one after the other: with so many vectors, if a row has so
+ * many entries, or the preconditioner more of them, each of which is read once for all; or where exchanges take most of a
+ * step, since there is one for all. Else what counts are the vectors of a step, which caches hold better if they are
+ * those of one solve. */
+enum { ENTRIES_OF_A_ROW = 8, VECTORS_FROM = 4, ELEMENTS_OF_A_RANK = 1 << 17 };
+
 static bool pays_ahead(const spmv_solver *s, int solves)
 {
-    enum { FROM = 4 };
-    return solves >= FROM && s->precond != NULL && precond_takes_columns(s->precond) &&
+    const struct plan_ranks *const ranks = s->plan->ranks;
+    if (s->precond != NULL && precond_takes_columns(s->precond))
+        return solves >= VECTORS_FROM;
+    return (solves >= VECTORS_FROM && ranks->nnz >= ENTRIES_OF_A_ROW * ranks->rows) ||
+           (solves > 1 && ranks->rows / ranks->count <= ELEMENTS_OF_A_RANK / solves);
+}
+
+/* Whether cg and the preconditioner take several vectors at once. */
+static bool takes_columns(const spmv_solver *s)
+{
+    return (s->precond == NULL || precond_is_identity(s->precond) || precond_inverse_diagonal(s->precond) != NULL ||
+            precond_takes_columns(s->precond)) &&
            !type_is_complex(s->plan->type) && s->ctx->backend->id == SPMV_BACKEND_OMP &&
            choice_is_auto(s->options.rung);
 }
@@ -890,7 +905,7 @@ spmv_status solver_runs_ahead(spmv_solver *s, int solves, bool *runs)
     spmv_status st = SPMV_OK;
     struct krylov look = {.call = "spmv_solver_solve", .ctx = s->ctx, .plan = s->plan};
     /* while there may be a race, after a solve in which there was none */
-    *runs = begins_with_cg(s) && pays_ahead(s, solves) &&
+    *runs = begins_with_cg(s) && takes_columns(s) && pays_ahead(s, solves) &&
             (!solver_races(s, s->solver, s->precond) || last_iterations(s) > 0);
     TRY(spmv_plan_describe(s->plan, &look.info, sizeof look.info));
     if (*runs && s->options.symmetry_check == SPMV_SYMMETRY_SAMPLED)
@@ -925,7 +940,8 @@ spmv_status solver_open_ahead(const spmv_solver *s, int solves, struct solver_ah
         ahead->known[v] = false;
         ahead->note[v] = (struct krylov_note){.residual = ahead->residuals + v * most, .most = most};
     }
-    TRY(precond_columns_open(s->precond, solves, &columns));
+    if (s->precond != NULL && precond_takes_columns(s->precond))
+        TRY(precond_columns_open(s->precond, solves, &columns));
 done:
     precond_columns_close(&columns);
     return st;

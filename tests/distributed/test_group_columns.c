@@ -517,8 +517,8 @@ static void new_values(void **state)
 static void cancels(void **state)
 {
     (void)state;
-    static const int which[] = {AMG};
-    for (int i = 0; i < 1 && support_backend == SPMV_BACKEND_OMP; i++) {
+    static const int which[] = {0, 1, AMG};
+    for (int i = 0; i < 3 && support_backend == SPMV_BACKEND_OMP; i++) {
         struct system s;
         open_system(&s, SPMV_F64, AS_IT_IS, GRID, SIDE);
         struct job job = job_of(&kinds[which[i]], &s, 4), stopped = job, alone = job;
