@@ -372,8 +372,8 @@ static spmv_status share_name(spmv_group *group)
     return st == SPMV_OK ? context_fail(group->ctx, SPMV_ERROR_NOT_FINITE, "%s", kept) : st;
 }
 
-spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, bool zero_start, spmv_cg_fn on_iteration, void *user,
-                              struct group_callback *callback)
+spmv_status group_callback_open(spmv_group_matrix *m, spmv_cg_fn on_iteration, void *user,
+                                struct group_callback *callback)
 {
     spmv_status st = SPMV_OK;
     spmv_group *const group = m->group;
@@ -389,6 +389,15 @@ spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, bool zero_sta
     for (int r = 0; r < group->transport.ranks; r++)
         asks = asks || callback->stops[r] != 0;
     callback->tell = asks ? ask_all : NULL;
+done:
+    return st;
+}
+
+spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, bool zero_start, spmv_cg_fn on_iteration, void *user,
+                              struct group_callback *callback)
+{
+    spmv_status st = SPMV_OK;
+    TRY(group_callback_open(m, on_iteration, user, callback));
     if (m->own.rows > 0)
         TRY(zero_start ? spmv_map_index(m->ctx, type_part(m->type), &(const double){0}, NULL, m->x,
                                         m->own.rows * type_parts(m->type))

@@ -312,12 +312,28 @@ done:
 
 /* ------------------------------------------------------------- exchanges */
 
+/* Multiplies the bytes of the parcels by times / by, and places them one behind the other. */
+static void set_parcels(struct halo *h, int64_t times, int64_t by)
+{
+    char *to = h->packed;
+    for (int i = 0; i < h->sends; i++) {
+        h->send[i].bytes = h->send[i].bytes / by * times;
+        h->send[i].memory = to;
+        to += h->send[i].bytes;
+    }
+    to = h->arrived;
+    for (int i = 0; i < h->receives; i++) {
+        h->receive[i].bytes = h->receive[i].bytes / by * times;
+        h->receive[i].memory = to;
+        to = to != NULL ? to + h->receive[i].bytes : NULL;
+    }
+}
+
 spmv_status group_halo_buffers(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
     struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
-    char *to = NULL;
     TRY(host_alloc(m->ctx, h->count * size, what, &h->packed));
     if (context_on_device(m->ctx)) {
         TRY(host_alloc(m->ctx, (h->before + h->after) * size, what, &h->arrived));
@@ -327,18 +343,8 @@ spmv_status group_halo_buffers(spmv_group_matrix *m)
             TRY(spmv_upload(m->ctx, h->index, h->context_index, h->count * 4));
         }
     }
-    to = h->packed;
-    for (int i = 0; i < h->sends; i++) { /* bytes was the number of elements */
-        h->send[i].bytes *= size;
-        h->send[i].memory = to;
-        to += h->send[i].bytes;
-    }
-    to = h->arrived;
-    for (int i = 0; i < h->receives; i++) {
-        h->receive[i].bytes *= size;
-        h->receive[i].memory = to;
-        to = to != NULL ? to + h->receive[i].bytes : NULL;
-    }
+    h->most_vectors = 1;
+    set_parcels(h, size, 1); /* bytes was the number of elements */
 done:
     return st;
 }
@@ -366,8 +372,16 @@ static inline void copy_indexed(const struct halo *h, const void *x, size_t size
         copy_value(h->packed, i, x, h->index[i], size);
 }
 
+/* The elements of several vectors, which are neighbours. */
+static void copy_rows(const struct halo *h, const char *x, size_t row)
+{
+    char *to = h->packed;
+    for (int64_t i = 0; i < h->count; i++, to += row)
+        memcpy(to, x + (size_t)h->index[i] * row, row);
+}
+
 /* Copies the elements that others need. */
-static spmv_status pack(const spmv_group_matrix *m, const void *x)
+static spmv_status pack(const spmv_group_matrix *m, const void *x, int vectors)
 {
     const struct halo *h = &m->halo;
     if (context_on_device(m->ctx)) {
@@ -380,16 +394,36 @@ static spmv_status pack(const spmv_group_matrix *m, const void *x)
     done:
         return st;
     }
-    SIZED(spmv_type_size(m->type), copy_indexed(h, x, SIZE))
+    if (vectors > 1)
+        copy_rows(h, x, (size_t)vectors * spmv_type_size(m->type));
+    else
+        SIZED(spmv_type_size(m->type), copy_indexed(h, x, SIZE))
     return SPMV_OK;
 }
 
-spmv_status group_fetch_start(void *matrix, void *x)
+/* Room for so many vectors; not on a GPU. */
+static spmv_status widen(spmv_group_matrix *m, int vectors)
+{
+    struct halo *h = &m->halo;
+    void *packed = NULL;
+    if (vectors <= h->most_vectors)
+        return SPMV_OK;
+    const spmv_status st = host_alloc(m->ctx, h->count * vectors * (int64_t)spmv_type_size(m->type), what, &packed);
+    if (st != SPMV_OK)
+        return st;
+    host_free(h->packed);
+    h->packed = packed;
+    h->most_vectors = vectors;
+    set_parcels(h, 1, 1);
+    return SPMV_OK;
+}
+
+spmv_status group_fetch_start(void *matrix, void *x, int vectors)
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
     struct halo *h = &m->halo;
-    const int64_t size = (int64_t)spmv_type_size(m->type);
+    const int64_t size = vectors * (int64_t)spmv_type_size(m->type);
     const double begin = monotonic_seconds();
     if (m->all_ghosts == 0)
         return SPMV_OK;
@@ -397,7 +431,11 @@ spmv_status group_fetch_start(void *matrix, void *x)
         TRY(exchange_fetch_start(m, x));
         goto done;
     }
-    TRY(pack(m, x));
+    if (vectors > 1) {
+        TRY(widen(m, vectors));
+        set_parcels(h, vectors, 1);
+    }
+    TRY(pack(m, x, vectors));
     for (int i = 0; i < h->receives && !context_on_device(m->ctx); i++)
         h->receive[i].memory = (char *)x + h->receive_at[i] * size;
     TRY(group_start(m->group, h->send, h->sends, h->receive, h->receives));
@@ -406,12 +444,12 @@ done:
     return st;
 }
 
-spmv_status group_fetch_finish(void *matrix, void *x)
+spmv_status group_fetch_finish(void *matrix, void *x, int vectors)
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
-    const struct halo *h = &m->halo;
-    const int64_t size = (int64_t)spmv_type_size(m->type);
+    struct halo *h = &m->halo;
+    const int64_t size = vectors * (int64_t)spmv_type_size(m->type);
     const double begin = monotonic_seconds();
     if (m->all_ghosts == 0)
         return SPMV_OK;
@@ -420,6 +458,8 @@ spmv_status group_fetch_finish(void *matrix, void *x)
         goto done;
     }
     TRY(group_finish(m->group));
+    if (vectors > 1)
+        set_parcels(h, 1, vectors);
     for (int i = 0; i < h->receives && context_on_device(m->ctx); i++)
         TRY(spmv_upload(m->ctx, h->receive[i].memory, (char *)x + h->receive_at[i] * size, h->receive[i].bytes));
 done:

@@ -53,7 +53,8 @@ struct halo {
     struct transport_parcel *send, *receive;
     int64_t *receive_at; /* the first element of each received parcel, counted from the own first one */
     int sends, receives;
-    void *packed;         /* count elements that are sent, in host memory */
+    int most_vectors;     /* for which packed has room; between exchanges parcels are for one */
+    void *packed;         /* count elements of each vector that are sent, in host memory */
     void *context_packed; /* on cuda: the same in the context's memory */
     void *arrived;        /* on cuda: the received elements in host memory */
     bool borrows;         /* ghost, index and context_index are of the first matrix (group_levels.c) */
@@ -186,6 +187,11 @@ static inline spmv_status group_copy(const spmv_group_matrix *m, const void *fro
 /* Whether ranks have this rung of conjugate gradients; "auto" is one. */
 spmv_status group_check_rung(const spmv_group_matrix *m, const char *call, const char *name);
 
+/* Together: asks which ranks have a callback. While it is in use, the function that cancels must not be called by the
+ * context. */
+spmv_status group_callback_open(spmv_group_matrix *m, spmv_cg_fn on_iteration, void *user,
+                                struct group_callback *callback);
+
 /* Together: what comes before a solve with m->x, and after it, which ended with st. zero_start: x is not read. */
 spmv_status group_solve_begin(spmv_group_matrix *m, const void *x, bool zero_start, spmv_cg_fn on_iteration, void *user,
                               struct group_callback *callback);
@@ -271,13 +277,16 @@ spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t s
 spmv_status group_dot_in_context(void *matrix, spmv_type type, const void *a, const void *b, void *dot);
 spmv_status group_largest(void *matrix, double *value);
 
+/* A plan of the same rows and type for several vectors. */
+spmv_status group_matrix_columns(spmv_group_matrix *m, int vectors, spmv_plan **plan);
+
 /* Finds the elements of other ranks that own rows need, and renumbers the columns. near: the numbers of elements that
  * are sent go from one GPU to the other (near.h), and halo.index stays NULL. Together. */
 spmv_status group_halo_prepare(spmv_group_matrix *m, bool near);
 spmv_status group_halo_buffers(spmv_group_matrix *m); /* after the type is known */
 void group_halo_release(spmv_group_matrix *m);
-spmv_status group_fetch_start(void *matrix, void *x);
-spmv_status group_fetch_finish(void *matrix, void *x);
+spmv_status group_fetch_start(void *matrix, void *x, int vectors);
+spmv_status group_fetch_finish(void *matrix, void *x, int vectors);
 
 /* Frees arrays of context_alloc in the order of the stream, without a wait (group_halo.c). */
 #define group_free_queued(ctx, ...) group_free_each(ctx, MEMORY_LIST(__VA_ARGS__))

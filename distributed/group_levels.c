@@ -566,12 +566,12 @@ done:
     return st;
 }
 
-static spmv_status spread(const struct rank_halo *halo, void *x)
+static spmv_status spread(const struct rank_halo *halo, void *x, int vectors)
 {
     spmv_status st = SPMV_OK;
     struct level *l = group_level_of(halo);
-    TRY(group_fetch_start(&l->m, x));
-    TRY(group_fetch_finish(&l->m, x));
+    TRY(group_fetch_start(&l->m, x, vectors));
+    TRY(group_fetch_finish(&l->m, x, vectors));
 done:
     return st;
 }

@@ -618,6 +618,15 @@ static spmv_status plan_rows(spmv_group_matrix *m, const spmv_plan_options *o, s
     return plan_create_for_rank(m->ctx, &view, o, &m->ranks, plan);
 }
 
+spmv_status group_matrix_columns(spmv_group_matrix *m, int vectors, spmv_plan **plan)
+{
+    spmv_plan_options o;
+    spmv_plan_options_init(&o, sizeof o);
+    o.type = m->type;
+    o.vectors = vectors;
+    return plan_rows(m, &o, plan);
+}
+
 /* Makes the plan and the vectors of this rank. */
 static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_options *o)
 {
@@ -1079,8 +1088,8 @@ static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const v
     TRY(spmv_group_agree(m->group, st));
     if (own_cols(m) > 0)
         TRY(group_copy(m, x, m->x, own_cols(m)));
-    TRY(group_fetch_start(m, m->x));
-    TRY(group_fetch_finish(m, m->x));
+    TRY(group_fetch_start(m, m->x, 1));
+    TRY(group_fetch_finish(m, m->x, 1));
     st = to_host(m, m->x_at, m->own.cols, &host_x, &copy[0]);
     if (st == SPMV_OK)
         st = to_host(m, y0, m->own.rows, &host_y0, &copy[1]);

@@ -27,6 +27,8 @@ struct spmv_group_solver {
     spmv_cg_fn on_iteration; /* of the caller */
     void *user;
     struct group_callback callback; /* of the present solve */
+    spmv_plan *several;             /* for several right-hand sides at once; NULL: not made yet */
+    int columns;                    /* of it */
     int64_t version;                /* of the values of m, of which everything is made */
     struct solver_ranks ranks;
     spmv_solver *solver;
@@ -305,6 +307,7 @@ void spmv_group_solver_destroy(spmv_group_solver *g)
     if (g == NULL)
         return;
     spmv_solver_destroy(g->solver);
+    spmv_plan_destroy(g->several);
     spmv_group_solver_destroy(g->scaled);
     spmv_group_matrix_destroy(g->negative);
     if (g->owns)
@@ -332,13 +335,17 @@ static spmv_status renew(spmv_group_solver *g)
     g->negative = NULL;
     g->scaled = NULL;
     g->version = g->m->version;
+    spmv_plan_destroy(g->several);
+    g->several = NULL;
     const spmv_status st = solver_renew_for_rank(g->solver, g->m->plan);
     spmv_group_solver_destroy(scaled); /* they were in use */
     spmv_group_matrix_destroy(negative);
     return st;
 }
 
-static spmv_status solve(spmv_group_solver *g, const void *b, void *x, spmv_solver_result *result, size_t size)
+/* ahead: what its first run finds, as number v of several; NULL: not known yet. */
+static spmv_status solve(spmv_group_solver *g, const void *b, void *x, const struct solver_ahead *ahead, int v,
+                         spmv_solver_result *result, size_t size)
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *const m = g->m;
@@ -347,8 +354,11 @@ static spmv_status solve(spmv_group_solver *g, const void *b, void *x, spmv_solv
     TRY(renew(g));
     TRY(group_solve_begin(m, x, g->zero_start, g->on_iteration, g->user, &callback));
     g->callback = callback;
+    g->callback.stopped = ahead != NULL && ahead->known[v] && ahead->result[v].status == SPMV_CANCELLED;
+    solver_take_ahead(g->solver, ahead, v);
     /* a rank without rows has vectors all the same */
     st = spmv_solver_solve(g->solver, b != NULL ? b : m->x_at, m->x, result, size);
+    solver_take_ahead(g->solver, NULL, 0);
     st = group_solve_end(m, x, &g->callback, st);
 done:
     host_free(callback.stops);
@@ -380,17 +390,133 @@ static spmv_status copy_column(const spmv_group_solver *g, int v, const void *ro
     return m->own.rows > 0 ? columns_copy(m->ctx, &copy) : SPMV_OK;
 }
 
+/* Whether other right-hand sides can be solved after one that ended with this status on all ranks. */
+static bool others_follow(spmv_status st)
+{
+    return st == SPMV_OK || st == SPMV_CANCELLED || st == SPMV_ERROR_NOT_POSITIVE || spmv_status_class(st) == 7;
+}
+
+/* Right-hand sides that conjugate gradients solve for at once. More of them are solved in parts of about the same size,
+ * which bounds the memory. More than FEW are solved as a multiple of WHOLE, of which the last ones are 0: all passes are
+ * faster then. */
+enum { MOST_AT_ONCE = 64, FEW = 4, WHOLE = 8 };
+
+/* A run for right-hand sides first to first + width - 1, as so many columns. */
+struct batch {
+    int first, width, columns;
+    bool told;          /* the callback is told iterations, so there is none */
+    bool fails;         /* there is no memory for one */
+    void *b, *x_at, *x; /* x_at: with room for elements of other ranks */
+    struct solver_ahead ahead;
+};
+
+static void release_batch(const spmv_group_solver *g, struct batch *t)
+{
+    context_take_back(g->m->ctx, t->x_at);
+    context_take_back(g->m->ctx, t->b);
+    solver_close_ahead(&t->ahead);
+    *t = (struct batch){.told = t->told, .fails = t->fails};
+}
+
+/* The plan and the vectors. */
+static spmv_status open_batch(spmv_group_solver *g, const void *b, const void *x, struct batch *t)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_group_matrix *const m = g->m;
+    const int64_t row = t->columns * (int64_t)spmv_type_size(m->type);
+    const size_t at = (size_t)t->first * spmv_type_size(m->type);
+    struct columns_transfer copy = {.type = m->type,
+                                    .n = m->own.rows,
+                                    .from_stride = g->vectors,
+                                    .to_stride = t->columns,
+                                    .columns = t->width,
+                                    .width = t->columns,
+                                    .from = (const char *)b + at};
+    if (g->columns != t->columns) {
+        spmv_plan_destroy(g->several);
+        g->several = NULL;
+    }
+    g->columns = t->columns;
+    if (g->several == NULL)
+        TRY(group_matrix_columns(g->m, t->columns, &g->several));
+    TRY(solver_open_ahead(g->solver, t->columns, &t->ahead));
+    TRY(context_lend(m->ctx, (m->own.rows + 1) * row, &t->b));
+    TRY(context_lend(m->ctx, (m->own.cols + 1) * row, &t->x_at));
+    t->x = (char *)t->x_at + m->halo.room * row;
+    if (m->own.rows == 0)
+        return SPMV_OK;
+    copy.to = t->b;
+    TRY(columns_copy(m->ctx, &copy));
+    copy.from = (const char *)x + at;
+    copy.to = t->x;
+    if (!g->zero_start)
+        TRY(columns_copy(m->ctx, &copy));
+done:
+    return st;
+}
+
+/* Makes the run that begins with right-hand side v, if conjugate gradients can make one. */
+static spmv_status run_batch(spmv_group_solver *g, int v, const void *b, const void *x, struct batch *t)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *const m = g->m;
+    const int left = g->vectors - v, width = (int)ceil_divide(left, ceil_divide(left, MOST_AT_ONCE));
+    bool runs = false;
+    struct group_callback callback = {.stops = NULL};
+    release_batch(g, t);
+    TRY(renew(g));
+    if (t->fails)
+        return SPMV_OK;
+    TRY(solver_runs_ahead(g->solver, width, &runs));
+    if (!runs)
+        return SPMV_OK;
+    t->first = v;
+    t->width = width;
+    t->columns = width > FEW ? (int)ceil_divide(width, WHOLE) * WHOLE : width;
+    if (spmv_group_agree(m->group, open_batch(g, b, x, t)) != SPMV_OK) {
+        t->fails = true;
+        m->group->settled = false;
+        release_batch(g, t);
+        return SPMV_OK;
+    }
+    TRY(group_callback_open(m, NULL, NULL, &callback));
+    g->callback = callback;
+    m->ctx->cancel = NULL;
+    st = solver_run_ahead(g->solver, g->several, t->b, t->x, &t->ahead);
+    m->ctx->cancel = callback.cancel;
+    st = g->callback.failed != SPMV_OK                       ? g->callback.failed
+         : others_follow(st) || st == SPMV_ERROR_UNSUPPORTED ? SPMV_OK /* then each makes its own run */
+                                                             : st;
+done:
+    host_free(callback.stops);
+    return st;
+}
+
+/* Whether the callback of rank 0 is told the iterations: those of one right-hand side after the other. Together. */
+static spmv_status is_told(const spmv_group_solver *g, bool *told)
+{
+    double own = g->m->group->transport.rank == 0 && g->on_iteration != NULL;
+    const spmv_status st = group_largest(g->m, &own);
+    *told = own > 0;
+    return st;
+}
+
 /* Solves for right-hand side v. b, x: memory for one. */
 static spmv_status solve_column(spmv_group_solver *g, int v, const void *all_b, void *all_x, void *b, void *x,
-                                spmv_solver_result *result)
+                                struct batch *t, spmv_solver_result *result)
 {
     spmv_group *const group = g->m->group;
-    spmv_status st = copy_column(g, v, all_b, b, false);
-    if (st == SPMV_OK)
+    spmv_status st = SPMV_OK;
+    if (!t->told && v >= t->first + t->width)
+        st = run_batch(g, v, all_b, all_x, t);
+    if (st != SPMV_OK)
+        return st;
+    st = copy_column(g, v, all_b, b, false);
+    if (st == SPMV_OK && !g->zero_start)
         st = copy_column(g, v, all_x, x, false);
     st = spmv_group_agree(group, st);
     if (st == SPMV_OK)
-        st = solve(g, b, x, result, sizeof *result);
+        st = solve(g, b, x, t->width > 0 ? &t->ahead : NULL, v - t->first, result, sizeof *result);
     if (st != SPMV_OK && !group->settled)
         return st;
     const bool settled = group->settled;
@@ -403,14 +529,8 @@ static spmv_status solve_column(spmv_group_solver *g, int v, const void *all_b, 
     return st != SPMV_OK ? context_fail(g->m->ctx, st, "%s", why) : SPMV_OK;
 }
 
-/* Whether other right-hand sides can be solved after one that ended with this status on all ranks. */
-static bool others_follow(spmv_status st)
-{
-    return st == SPMV_OK || st == SPMV_CANCELLED || st == SPMV_ERROR_NOT_POSITIVE || spmv_status_class(st) == 7;
-}
-
-/* One after the other, with one set-up. Returns the first failure. */
-static spmv_status solve_each(spmv_group_solver *g, const void *b, void *x, void *one_b, void *one_x,
+/* One after the other, with one set-up, but for the runs that are made for several at once. Returns the first failure. */
+static spmv_status solve_each(spmv_group_solver *g, const void *b, void *x, void *one_b, void *one_x, struct batch *t,
                               spmv_solver_result *each)
 {
     spmv_status first = SPMV_OK;
@@ -419,7 +539,7 @@ static spmv_status solve_each(spmv_group_solver *g, const void *b, void *x, void
     spmv_group_matrix *const m = g->m;
     for (int v = 0; v < g->vectors; v++) {
         (void)spmv_solver_solve(NULL, NULL, NULL, &each[v], sizeof each[v]); /* the initial value of a result */
-        const spmv_status st = goes_on ? solve_column(g, v, b, x, one_b, one_x, &each[v]) : first;
+        const spmv_status st = goes_on ? solve_column(g, v, b, x, one_b, one_x, t, &each[v]) : first;
         if (st == SPMV_OK)
             continue;
         if (each[v].status == SPMV_ERROR_ARGUMENT) /* it has not begun */
@@ -449,6 +569,7 @@ static spmv_status solve_several(spmv_group_solver *g, const void *b, void *x, s
     const double begin = monotonic_seconds();
     spmv_solver_result *each = NULL;
     void *one_b = NULL, *one_x = NULL;
+    struct batch batch = {.width = 0};
     spmv_status st = check_vectors(m, b, x);
     if (st == SPMV_OK)
         st = host_alloc(m->ctx, g->vectors * (int64_t)sizeof *each, "results of a solve", (void **)&each);
@@ -457,12 +578,14 @@ static spmv_status solve_several(spmv_group_solver *g, const void *b, void *x, s
     if (st == SPMV_OK)
         st = context_lend(m->ctx, bytes, &one_x);
     TRY(spmv_group_agree(m->group, st));
-    st = solve_each(g, b, x, one_b, one_x, each);
+    TRY(is_told(g, &batch.told));
+    st = solve_each(g, b, x, one_b, one_x, &batch, each);
     for (int v = 0; v < g->vectors && result != NULL; v++) {
         each[v].solve_seconds = monotonic_seconds() - begin;
         result_write((char *)result + (size_t)v * size, size, &each[v], sizeof each[v]);
     }
 done:
+    release_batch(g, &batch);
     context_take_back(m->ctx, one_x);
     context_take_back(m->ctx, one_b);
     host_free(each);
@@ -475,7 +598,8 @@ spmv_status spmv_group_solver_solve(spmv_group_solver *g, const void *b, void *x
     if (g == NULL)
         return SPMV_ERROR_ARGUMENT;
     group_begin(g->m->group);
-    return group_end(g->m->group, g->vectors > 1 ? solve_several(g, b, x, result, size) : solve(g, b, x, result, size));
+    return group_end(g->m->group,
+                     g->vectors > 1 ? solve_several(g, b, x, result, size) : solve(g, b, x, NULL, 0, result, size));
 }
 
 spmv_status spmv_group_solver_update_values(spmv_group_solver *g, const void *values)

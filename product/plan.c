@@ -309,13 +309,13 @@ spmv_status plan_multiply_together(const spmv_plan *plan, struct plan_product pr
     void *const own = (void *)product.x;
     const unsigned needs = METHOD_SUBSETS | (product.epilogue != NULL ? METHOD_EPILOGUE : 0);
     const bool split = (plan->method->can & needs) == needs && plan->a.rows > 0;
-    spmv_status st = ranks->fetch_start(ranks->self, own);
+    spmv_status st = ranks->fetch_start(ranks->self, own, plan->vectors);
     product.x = plan_x_of(plan, own);
     product.subset = PLAN_INNER;
     if (st == SPMV_OK && split)
         st = plan_multiply(plan, &product);
     if (st == SPMV_OK)
-        st = ranks->fetch_finish(ranks->self, own);
+        st = ranks->fetch_finish(ranks->self, own, plan->vectors);
     product.subset = split ? PLAN_EDGE : PLAN_ALL;
     return st != SPMV_OK || plan->a.rows == 0 ? st : plan_multiply(plan, &product);
 }

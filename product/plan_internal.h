@@ -64,14 +64,15 @@ struct plan_ranks {
     int64_t before, after;          /* elements of other ranks in a vector that is multiplied */
     const struct rank_tools *tools; /* for a hierarchy of matrices (solvers/exchange/rank_tools.h); NULL: none */
 
-    /* Together: fetches the elements of other ranks into x. Between the two calls, own elements of
-     * x may be read, but not changed. */
-    spmv_status (*fetch_start)(void *self, void *x);
-    spmv_status (*fetch_finish)(void *self, void *x);
+    /* Together: fetches the elements of other ranks into x, which has so many vectors by rows. Between the
+     * two calls, own elements of x may be read, but not changed. */
+    spmv_status (*fetch_start)(void *self, void *x, int vectors);
+    spmv_status (*fetch_finish)(void *self, void *x, int vectors);
 
     /* Together: sums[v] = the sum of the parts of all chunks of all ranks, added in a tree that the
-     * number of chunks determines, for 0 <= v < count <= PLAN_SUMS. parts: the part of chunk c is
-     * number v * stride + c. Both are of the type, in host memory. */
+     * number of chunks determines, for 0 <= v < count. parts: the part of chunk c is number
+     * v * stride + c. Both are of the type, in host memory. More sums than ever before, from PLAN_SUMS
+     * on, take more memory first. */
     spmv_status (*sum)(void *self, spmv_type type, const void *parts, int64_t stride, int count, void *sums);
 
     /* Together: *dot = a'b over all rows, a number of the type in the context's memory. Of complex vectors the real
@@ -327,7 +328,9 @@ static inline int plan_vectors(const spmv_plan *plan)
  * other ranks in front of it. */
 static inline const void *plan_x_of(const spmv_plan *plan, const void *x)
 {
-    return plan->ranks == NULL ? x : (const char *)x - (size_t)plan->ranks->before * spmv_type_size(plan->type);
+    return plan->ranks == NULL
+               ? x
+               : (const char *)x - (size_t)(plan->ranks->before * plan->vectors) * spmv_type_size(plan->type);
 }
 
 /* The combination of the types of values and vectors; PLAN_TYPES if products do not support it. */

@@ -413,8 +413,8 @@ static spmv_status take_x(struct scaled_system *c, void *x)
     const spmv_solver *const s = c->of;
     const struct plan_ranks *const ranks = s->plan->ranks;
     if (s->ranks != NULL) {
-        TRY(ranks->fetch_start(ranks->self, x));
-        TRY(ranks->fetch_finish(ranks->self, x));
+        TRY(ranks->fetch_start(ranks->self, x, 1));
+        TRY(ranks->fetch_finish(ranks->self, x, 1));
         TRY(spmv_synchronize(s->ctx));
     }
     TRY(spmv_download(s->ctx, s->ranks != NULL ? plan_x_of(s->plan, x) : x, c->x,

@@ -96,8 +96,8 @@ static spmv_status residual(struct error_solve *e, const void *b, void *x, bool 
         return krylov_residual(&e->rest.k, e->rest.r);
     }
     if (ranks != NULL) {
-        TRY(ranks->fetch_start(ranks->self, x));
-        TRY(ranks->fetch_finish(ranks->self, x));
+        TRY(ranks->fetch_start(ranks->self, x, 1));
+        TRY(ranks->fetch_finish(ranks->self, x, 1));
     }
     st = wide_residual(s->ctx, &s->a, e->rest.k.type, b, ranks != NULL ? plan_x_of(s->plan, x) : x, e->rest.r);
 done:

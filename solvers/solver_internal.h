@@ -76,6 +76,9 @@ struct spmv_solver {
     char sentence[512];
     double seconds;
 
+    const struct solver_ahead *ahead; /* of the next solve of a rank: its right-hand side ahead_of; NULL: none */
+    int ahead_of;
+
     /* the last solve: its solver and preconditioner, which may not be the first ones */
     const struct krylov_solver *used;
     const spmv_preconditioner *used_precond;
@@ -206,6 +209,7 @@ struct chain {
     bool corrects;                        /* x is a correction, which on_iterate is not shown */
     bool silent;                          /* nor is on_iteration told */
     const void *ahead;                    /* direct: the solution for b, if it is known already (krylov.h) */
+    struct krylov_note *note;             /* columns; NULL: not wanted */
 };
 
 /* Whether the solver direct, of which "auto" may make use, takes much less than so many nanoseconds (solver_direct.c). */

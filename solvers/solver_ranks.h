@@ -10,6 +10,7 @@
 #include <spmv/solvers.h>
 
 #include "product/plan_internal.h"
+#include "solvers/krylov/krylov.h"
 #include "solvers/precond/precond_internal.h"
 
 struct direct;
@@ -56,6 +57,33 @@ struct solver_ranks {
  * ranks, as a vector that the plan multiplies. ranks must outlive the solver. */
 spmv_status solver_create_for_rank(spmv_plan *plan, const struct solver_ranks *ranks,
                                    const spmv_solver_options *options, spmv_solver **solver);
+
+/* What conjugate gradients have found for several right-hand sides at once: for each what the first run of a solve alone
+ * would have found. */
+struct solver_ahead {
+    int columns;
+    bool *known; /* else the run is to be made */
+    spmv_cg_result *result;
+    struct krylov_note *note;
+    double *residuals; /* of note */
+    const void *x;     /* by rows */
+    const spmv_preconditioner *precond;
+};
+
+/* Together: *runs: whether conjugate gradients can make the first run of so many solves at once, by a plan for several
+ * vectors, and whether that pays. */
+spmv_status solver_runs_ahead(spmv_solver *solver, int solves, bool *runs);
+
+/* Memory for that, and what the preconditioner needs, so that ranks can agree whether all have it. */
+spmv_status solver_open_ahead(const spmv_solver *solver, int solves, struct solver_ahead *ahead);
+void solver_close_ahead(struct solver_ahead *ahead); /* also of one that was not opened: all bits 0 */
+
+/* Together: makes the run, from x, which has room as the plan needs it, for the plan's vectors. */
+spmv_status solver_run_ahead(spmv_solver *solver, spmv_plan *plan, const void *b, void *x, struct solver_ahead *ahead);
+
+/* The next solve for one right-hand side, number v of these, with the same start, takes this in place of its first run.
+ * NULL: none. */
+void solver_take_ahead(spmv_solver *solver, const struct solver_ahead *ahead, int v);
 
 /* After new values of the matrix: chooses and makes everything again. plan: of the same rows; that of before
  * may be destroyed already. After a failure solves fail with it. */

@@ -52,8 +52,8 @@ static spmv_status squares_of_ranks(const struct plan_ranks *ranks, const spmv_c
 /* x gets its elements of other ranks. */
 static spmv_status fetch(const struct plan_ranks *ranks, void *x)
 {
-    const spmv_status st = ranks->fetch_start(ranks->self, x);
-    return st != SPMV_OK ? st : ranks->fetch_finish(ranks->self, x);
+    const spmv_status st = ranks->fetch_start(ranks->self, x, 1);
+    return st != SPMV_OK ? st : ranks->fetch_finish(ranks->self, x, 1);
 }
 
 spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b, const void *x, double *norm)

@@ -14,6 +14,7 @@
 #include <spmv/primitives.h>
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "core/threads.h"
 #include "solvers/krylov/krylov_columns.h"
 #include "solvers/krylov/not_finite.h"
@@ -42,6 +43,12 @@ static double most_growth(const spmv_solver *s, int64_t most)
     return s->options.max_iterations > 0 && most >= s->options.max_iterations ? CG_MOST_GROWTH : 1;
 }
 
+/* Whether a solve begins with a run of cg from b as it is, and from the caller's start. */
+static bool begins_with_cg(const spmv_solver *s)
+{
+    return s->solver == &krylov_cg && !s->negates && s->null_space == NULL && s->space == NULL && s->failed == SPMV_OK;
+}
+
 /* Refinement with exact factors gains digits, unless A is singular up to their rounding. */
 static spmv_status judge_direct(const spmv_solver *s, const spmv_cg_result *r, spmv_status st)
 {
@@ -53,6 +60,58 @@ static spmv_status judge_direct(const spmv_solver *s, const spmv_cg_result *r, s
                         "spmv_solver_solve: direct: A is singular to rounding: the estimated reciprocal of its "
                         "condition number is %.2g; the residual is %.3g, the tolerance is %.3g",
                         rcond, r->true_residual, r->tolerance);
+}
+
+/* Whether a judge would have let a run with these residuals end. Judges as if it had been told them. */
+static bool lets_end(struct judge *judge, const struct krylov_note *note)
+{
+    struct judge trial = *judge;
+    trial.on_iteration = NULL;
+    if (note->count != judge->result->iterations + 1 || note->count > note->most || trial.allows != NULL)
+        return false;
+    for (int64_t i = 0; i < note->count; i++)
+        if (judge_tell(i, note->residual[i], &trial) != 0)
+            return false;
+    trial.on_iteration = judge->on_iteration;
+    *judge = trial;
+    return true;
+}
+
+/* Takes what was found ahead in place of the first run of a solve, if that would find the same. */
+static bool takes_run_ahead(const struct chain *c, int64_t most, spmv_cg_result *result)
+{
+    spmv_solver *const s = c->s;
+    const struct solver_ahead *const ahead = s->ahead;
+    const int v = s->ahead_of;
+    s->ahead = NULL;
+    if (ahead == NULL || s->used != &krylov_cg || s->used_precond != ahead->precond ||
+        most != solver_most_iterations(s))
+        return false;
+    const spmv_cg_result before = *result;
+    *result = ahead->result[v]; /* a judge reads it */
+    if (c->judge == NULL || lets_end(c->judge, &ahead->note[v]))
+        return true;
+    *result = before;
+    return false;
+}
+
+/* The x that it has found, and its status. */
+static spmv_status take_x_ahead(const struct chain *c, const struct solver_ahead *ahead, int v)
+{
+    const spmv_solver *const s = c->s;
+    const spmv_type type = s->plan->type;
+    const spmv_status st = columns_copy(
+        s->ctx, &(const struct columns_transfer){.type = type,
+                                                 .n = s->a.rows,
+                                                 .from_stride = ahead->columns,
+                                                 .to_stride = 1,
+                                                 .columns = 1,
+                                                 .width = 1,
+                                                 .from = (const char *)ahead->x + (size_t)v * spmv_type_size(type),
+                                                 .to = c->x});
+    return st != SPMV_OK || ahead->result[v].status == SPMV_OK
+               ? st
+               : context_fail(s->ctx, ahead->result[v].status, "%s", ahead->note[v].sentence);
 }
 
 /* Runs s->used with s->used_precond, for all right-hand sides of the plan. */
@@ -90,7 +149,11 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
                            .restart = s->used == &krylov_gmres ? o->restart : 0,
                            .direct = s->direct,
                            .ahead = c->ahead,
-                           .result = results};
+                           .result = results,
+                           .note = c->note};
+    const struct solver_ahead *const ahead = s->ahead;
+    if (takes_run_ahead(c, most, results))
+        return take_x_ahead(c, ahead, s->ahead_of);
     spmv_status st = spmv_plan_describe(plan, &asked.info, sizeof asked.info);
     if (c->judge != NULL)
         c->judge->on_iterate = o->on_iterate;
@@ -802,4 +865,137 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
     forget_results(s);
     return s->options.vectors > 1 && type_is_complex(s->plan->type) ? solve_each(s, b, x)
                                                                     : solve_and_check(s, b, x, NULL);
+}
+
+/* ------------------------------------------------------------- several right-hand sides of ranks */
+
+/* Whether several vectors in one step take less time than one after the other: with so many vectors, if a row has so
+ * many entries, or the preconditioner more of them, each of which is read once for all; or where exchanges take most of a
+ * step, since there is one for all. Else what counts are the vectors of a step, which caches hold better if they are
+ * those of one solve. */
+enum { ENTRIES_OF_A_ROW = 8, VECTORS_FROM = 4, ELEMENTS_OF_A_RANK = 1 << 17 };
+
+static bool pays_ahead(const spmv_solver *s, int solves)
+{
+    const struct plan_ranks *const ranks = s->plan->ranks;
+    if (s->precond != NULL && precond_takes_columns(s->precond))
+        return solves >= VECTORS_FROM;
+    return (solves >= VECTORS_FROM && ranks->nnz >= ENTRIES_OF_A_ROW * ranks->rows) ||
+           (solves > 1 && ranks->rows / ranks->count <= ELEMENTS_OF_A_RANK / solves);
+}
+
+/* Whether cg and the preconditioner take several vectors at once. */
+static bool takes_columns(const spmv_solver *s)
+{
+    return (s->precond == NULL || precond_is_identity(s->precond) || precond_inverse_diagonal(s->precond) != NULL ||
+            precond_takes_columns(s->precond)) &&
+           !type_is_complex(s->plan->type) && s->ctx->backend->id == SPMV_BACKEND_OMP &&
+           choice_is_auto(s->options.rung);
+}
+
+/* The iterations that the last solve took, if that was its first choice alone; else 0. */
+static int64_t last_iterations(const spmv_solver *s)
+{
+    const bool first = s->used == s->solver && s->used_precond == s->precond && s->results->status == SPMV_OK;
+    return first ? s->results->iterations : 0;
+}
+
+spmv_status solver_runs_ahead(spmv_solver *s, int solves, bool *runs)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov look = {.call = "spmv_solver_solve", .ctx = s->ctx, .plan = s->plan};
+    /* while there may be a race, after a solve in which there was none */
+    *runs = begins_with_cg(s) && takes_columns(s) && pays_ahead(s, solves) &&
+            (!solver_races(s, s->solver, s->precond) || last_iterations(s) > 0);
+    TRY(spmv_plan_describe(s->plan, &look.info, sizeof look.info));
+    if (*runs && s->options.symmetry_check == SPMV_SYMMETRY_SAMPLED)
+        st = krylov_check_symmetry(&look, false);
+    *runs = *runs && st == SPMV_OK;
+done:
+    return st == SPMV_ERROR_NOT_SYMMETRIC ? SPMV_OK : st; /* each solve says so */
+}
+
+/* Residuals that are noted of a right-hand side, if a judge may ask. What takes many more iterations than the last solve
+ * is solved for alone. */
+static int64_t most_residuals(const spmv_solver *s)
+{
+    enum { TIMES = 2, MORE = 16 };
+    return solver_races(s, s->solver, s->precond)
+               ? min_i64(solver_most_iterations(s), TIMES * last_iterations(s) + MORE) + 1
+               : 0;
+}
+
+spmv_status solver_open_ahead(const spmv_solver *s, int solves, struct solver_ahead *ahead)
+{
+    spmv_status st = SPMV_OK;
+    static const char *const what = "results of a solve";
+    struct precond_columns columns = {.m = NULL};
+    const int64_t most = most_residuals(s);
+    *ahead = (struct solver_ahead){.columns = solves};
+    TRY(host_alloc(s->ctx, solves * (int64_t)sizeof *ahead->known, what, (void **)&ahead->known));
+    TRY(host_alloc(s->ctx, solves * (int64_t)sizeof *ahead->result, what, (void **)&ahead->result));
+    TRY(host_alloc(s->ctx, solves * (int64_t)sizeof *ahead->note, what, (void **)&ahead->note));
+    TRY(host_alloc(s->ctx, max_i64(1, solves * most) * 8, what, (void **)&ahead->residuals));
+    for (int v = 0; v < solves; v++) {
+        ahead->known[v] = false;
+        ahead->note[v] = (struct krylov_note){.residual = ahead->residuals + v * most, .most = most};
+    }
+    if (s->precond != NULL && precond_takes_columns(s->precond))
+        TRY(precond_columns_open(s->precond, solves, &columns));
+done:
+    precond_columns_close(&columns);
+    return st;
+}
+
+void solver_close_ahead(struct solver_ahead *ahead)
+{
+    host_free_all(ahead->known, ahead->result, ahead->note, ahead->residuals);
+    *ahead = (struct solver_ahead){.columns = 0};
+}
+
+/* On a context that this thread holds. */
+static spmv_status run_ahead(spmv_solver *s, spmv_plan *plan, const void *b, void *x, struct solver_ahead *ahead)
+{
+    const int check = s->options.symmetry_check;
+    const int64_t all = solver_most_iterations(s), noted = ahead->note->most;
+    struct chain c = {.s = s,
+                      .plan = plan,
+                      .b = b,
+                      .x = x,
+                      .rtol = s->options.rtol,
+                      .atol = s->options.atol,
+                      .zero_start = s->options.zero_start != 0,
+                      .most = noted > 0 ? min_i64(all, noted - 1) : all,
+                      .columns = ahead->columns,
+                      .result = ahead->result,
+                      .note = ahead->note};
+    ahead->x = x;
+    ahead->precond = s->precond;
+    begin_results(&c, s->precond);
+    s->used = s->solver;
+    s->used_precond = s->precond;
+    s->options.symmetry_check = SPMV_SYMMETRY_TRUST; /* checked with the plan for one */
+    const spmv_status st = run_used(s, plan, &c, c.most, 0, c.result);
+    s->options.symmetry_check = check;
+    for (int v = 0; v < ahead->columns; v++) {
+        const spmv_cg_result *const r = &c.result[v];
+        const bool ended = r->status == SPMV_OK || r->status == SPMV_CANCELLED ||
+                           (c.most == all && others_follow(r->status) && r->status != SPMV_ERROR_NOT_FINITE);
+        /* the others are solved for with another scale, or begin anew to tell why they fail */
+        ahead->known[v] = ended && !krylov_may_scale(plan->type, r->norm_b, r->tolerance);
+    }
+    return st;
+}
+
+spmv_status solver_run_ahead(spmv_solver *s, spmv_plan *plan, const void *b, void *x, struct solver_ahead *ahead)
+{
+    bool outer = false;
+    const spmv_status st = context_hold(s->ctx, &outer);
+    return st != SPMV_OK ? st : context_release(s->ctx, outer, run_ahead(s, plan, b, x, ahead));
+}
+
+void solver_take_ahead(spmv_solver *s, const struct solver_ahead *ahead, int v)
+{
+    s->ahead = ahead != NULL && ahead->known[v] ? ahead : NULL;
+    s->ahead_of = v;
 }

@@ -305,8 +305,8 @@ spmv_status backward_error_of_ranks(const spmv_plan *plan, const void *b, void *
     const struct backward_job job = {
         .a = &plan->a, .ranks = ranks, .type = plan->type, .columns = 1, .b = b, .x = plan_x_of(plan, x)};
     bool decided = true;
-    TRY(ranks->fetch_start(ranks->self, x));
-    TRY(ranks->fetch_finish(ranks->self, x));
+    TRY(ranks->fetch_start(ranks->self, x, 1));
+    TRY(ranks->fetch_finish(ranks->self, x, 1));
     TRY(find_quick_own(plan, &job, bound, error, &decided));
     if (!decided)
         TRY(find_exact_own(plan, job, error));

@@ -43,9 +43,9 @@ void amg_drop_columns(struct amg *amg)
     amg->several = NULL;
 }
 
-static spmv_status make_plan(struct amg_several *s, const spmv_csr *a, spmv_plan **plan)
+static spmv_status make_plan(struct amg_several *s, const struct rank_halo *halo, spmv_csr a, spmv_plan **plan)
 {
-    const spmv_status st = amg_plan_for(&s->amg, NULL, a, plan);
+    const spmv_status st = amg_plan_for(&s->amg, halo, &a, plan);
     if (st == SPMV_OK)
         s->bytes += (*plan)->bytes;
     return st;
@@ -56,19 +56,19 @@ static spmv_status plan_level(struct amg_several *s, struct amg_level *l, bool l
 {
     spmv_status st = SPMV_OK;
     if (!last || s->amg.coarsest_values == NULL)
-        TRY(make_plan(s, &l->a, &l->plan));
+        TRY(make_plan(s, l->halo, amg_own_matrix(l, l->a), &l->plan));
     if (last)
         goto done;
-    TRY(make_plan(s, &l->p, &l->plan_p));
-    TRY(make_plan(s, &l->r, &l->plan_r));
+    TRY(make_plan(s, l->halo_p, amg_own_matrix(l, l->p), &l->plan_p));
+    TRY(make_plan(s, l->halo_r, l->r, &l->plan_r));
     if (l->before_values != NULL) {
-        TRY(make_plan(s, &l->before, &l->plan_smoother));
-        TRY(make_plan(s, &l->after, &l->plan_after));
+        TRY(make_plan(s, l->halo, amg_own_matrix(l, l->before), &l->plan_smoother));
+        TRY(make_plan(s, l->halo, amg_own_matrix(l, l->after), &l->plan_after));
     } else if (l->smoother != NULL) {
-        const spmv_csr a = amg_with_values(&s->amg, l->a, l->smoother);
-        TRY(plan_share(l->plan, l->smoother, &l->plan_smoother));
+        const spmv_csr a = amg_own_matrix(l, amg_with_values(&s->amg, l->a, l->smoother));
+        TRY(plan_share(l->plan, a.val, &l->plan_smoother));
         if (l->plan_smoother == NULL)
-            TRY(make_plan(s, &a, &l->plan_smoother));
+            TRY(make_plan(s, l->halo, a, &l->plan_smoother));
     }
 done:
     return st;
@@ -93,7 +93,7 @@ static spmv_status make(struct amg *amg, int columns)
     for (int k = 0; k < amg->levels; k++)
         TRY(plan_level(s, &s->amg.level[k], k + 1 == amg->levels));
     if (amg->coarsest_values != NULL)
-        TRY(make_plan(s, &amg->coarsest, &s->amg.plan_coarsest));
+        TRY(make_plan(s, NULL, amg->coarsest, &s->amg.plan_coarsest));
 done:
     if (amg->several != NULL)
         amg->m->bytes += s->bytes;
@@ -105,23 +105,16 @@ done:
 /* The vectors of all levels in one block of memory. */
 static spmv_status lend_vectors(struct amg_several *s)
 {
-    enum { APART = 256 }; /* bytes between multiples of which vectors begin */
     spmv_status st = SPMV_OK;
     struct amg *const amg = &s->amg;
     int64_t bytes = 0;
     char *next = NULL;
     for (int k = 0; k < amg->levels; k++)
-        bytes += 3 * ceil_divide(amg->level[k].rows * amg->columns * amg_type_size(amg), APART) * APART;
+        bytes += amg_place_vectors(amg, &amg->level[k], NULL);
     TRY(context_lend(amg->ctx, bytes, &s->vectors));
     next = s->vectors;
-    for (int k = 0; k < amg->levels; k++) {
-        struct amg_level *const l = &amg->level[k];
-        void **const vectors[] = {&l->residual, &l->x, &l->d};
-        for (int i = 0; i < 3; i++) {
-            *vectors[i] = next;
-            next += ceil_divide(l->rows * amg->columns * amg_type_size(amg), APART) * APART;
-        }
-    }
+    for (int k = 0; k < amg->levels; k++)
+        next += amg_place_vectors(amg, &amg->level[k], next);
 done:
     return st;
 }
@@ -138,13 +131,12 @@ static spmv_status open_columns(void *self, struct precond_columns *c)
     if (amg->several == NULL)
         TRY(make(amg, columns));
     TRY(lend_vectors(amg->several));
-    const struct amg_level *const l = &amg->several->amg.level[0];
     c->type = amg->type;
     c->stride = columns;
     c->divides = amg_is_narrower(amg);
     c->factor = amg->type != amg->m->type ? amg->scale : amg->negative ? -1 : 1;
-    c->in = l->residual;
-    c->out = l->x;
+    c->in = amg_own_in(&amg->several->amg.level[0]);
+    c->out = amg_own_out(&amg->several->amg);
 done:
     return st;
 }
@@ -154,7 +146,7 @@ static spmv_status run_columns(void *self)
     const struct amg *const amg = self;
     if (amg->broken)
         return context_fail(amg->ctx, SPMV_ERROR_NOT_POSITIVE, "preconditioner amg: the last new values were refused");
-    return amg_cycle(&amg->several->amg, 0, amg->several->amg.level[0].x);
+    return amg_whole_cycle(&amg->several->amg);
 }
 
 static void close_columns(void *self)

@@ -56,21 +56,25 @@ static spmv_status plan_own(const struct amg *amg, const struct amg_level *l, co
     return amg_plan_for(amg, halo, &a, plan);
 }
 
-/* The vectors of a level. With ranks they have room for elements of others, and point to the own ones, but for
- * a level that each rank has whole. */
-static spmv_status alloc_vectors(const struct amg *amg, struct amg_level *l)
+int64_t amg_place_vectors(const struct amg *amg, struct amg_level *l, char *at)
 {
-    spmv_status st = SPMV_OK;
+    enum { APART = 256 }; /* bytes between multiples of which vectors begin */
     const struct rank_halo *const p = l > amg->level && l->halo != NULL ? l[-1].halo_p : NULL;
-    TRY(amg_alloc_layouts(amg, l, l->halo_all != NULL ? l->halo_all : p, &l->residual));
-    TRY(amg_alloc_layouts(amg, l, p, &l->x));
-    TRY(amg_alloc_layouts(amg, l, p, &l->d));
-    if (l->halo_all != NULL) {
-        l->part = l->residual;
-        l->residual = (char *)l->part - l->halo_all->first * amg_type_size(amg);
+    void **const vectors[] = {&l->residual, &l->x, &l->d};
+    const int64_t row = amg->columns * amg_type_size(amg);
+    int64_t bytes = 0;
+    for (int i = 0; i < 3; i++) {
+        int64_t room = 0, rows = 0;
+        amg_find_layout(l, i == 0 && l->halo_all != NULL ? l->halo_all : p, &room, &rows);
+        if (at != NULL)
+            *vectors[i] = at + bytes + room * row;
+        bytes += ceil_divide(max_i64(1, rows * row), APART) * APART; /* each is another array, also without rows */
     }
-done:
-    return st;
+    if (at != NULL && l->halo_all != NULL) {
+        l->part = l->residual;
+        l->residual = (char *)l->part - l->halo_all->first * row;
+    }
+    return bytes;
 }
 
 spmv_status amg_plan_cycle(struct amg *amg)
@@ -87,8 +91,11 @@ spmv_status amg_plan_cycle(struct amg *amg)
             TRY(plan_own(amg, l, l->halo_p, l->p, &l->plan_p));
             TRY(amg_plan_for(amg, l->halo_r, &l->r, &l->plan_r));
         }
-        if (l->d == NULL)
-            TRY(alloc_vectors(amg, l));
+        if (l->d == NULL) {
+            void *vectors = NULL;
+            TRY(amg_alloc(&l->pool, amg_place_vectors(amg, l, NULL), &vectors));
+            amg_place_vectors(amg, l, vectors);
+        }
     }
     if (amg->coarsest_values != NULL)
         TRY(amg_plan_for(amg, NULL, &amg->coarsest, &amg->plan_coarsest));
@@ -130,12 +137,34 @@ spmv_status amg_cycle(const struct amg *amg, int k, void *x)
     const union real longer = real_scalar(amg->type, amg->classical ? 1 : LONGER);
     TRY(amg_smooth(amg, l, x, true, &changed));
     TRY(amg_subtract(amg, l, changed));
-    TRY(spmv_apply(l->plan_r, NULL, l->residual, NULL, next->part != NULL ? next->part : next->residual));
+    TRY(spmv_apply(l->plan_r, NULL, l->residual, NULL, amg_own_in(next)));
     if (next->part != NULL)
-        TRY(amg->tools->spread(next->halo_all, next->part));
+        TRY(amg->tools->spread(next->halo_all, next->part, amg->columns));
     TRY(amg_cycle(amg, k + 1, next->x));
     TRY(amg_multiply_adding(amg, l->plan_p, &longer, next->x, l->d, x, amg_own_rows(l))); /* d = P x, x = x + d */
     TRY(amg_smooth(amg, l, x, false, &changed));
+done:
+    return st;
+}
+
+void *amg_own_in(const struct amg_level *l)
+{
+    return l->part != NULL ? l->part : l->residual;
+}
+
+void *amg_own_out(const struct amg *amg)
+{
+    const struct amg_level *const l = &amg->level[0];
+    return (char *)l->x + (l->part != NULL ? l->halo_all->first * amg->columns * amg_type_size(amg) : 0);
+}
+
+spmv_status amg_whole_cycle(const struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    const struct amg_level *const l = &amg->level[0];
+    if (l->part != NULL)
+        TRY(amg->tools->spread(l->halo_all, l->part, amg->columns));
+    TRY(amg_cycle(amg, 0, l->x));
 done:
     return st;
 }
@@ -147,8 +176,8 @@ static spmv_status apply_ranks(const struct amg *amg, const void *r, void *z)
     spmv_status st = SPMV_OK;
     const spmv_preconditioner *m = amg->m;
     const struct amg_level *l = &amg->level[0];
-    void *const to = l->part != NULL ? l->part : l->residual;
-    const void *const x = (char *)l->x + (l->part != NULL ? l->halo_all->first * amg_type_size(amg) : 0);
+    void *const to = amg_own_in(l);
+    const void *const x = amg_own_out(amg);
     struct amg_scaling s = {.largest = amg->largest, .squared = 1, .from = r, .to = to, .factor = amg->scale};
     if (amg->largest != NULL)
         TRY(amg->ranks->dot(amg->ranks->self, m->type, r, r, amg->largest));
@@ -156,9 +185,7 @@ static spmv_status apply_ranks(const struct amg *amg, const void *r, void *z)
         TRY(amg_run(m->ctx, AMG_NARROW, amg->type, &s, m->rows));
     else if (m->rows > 0)
         TRY(m->ctx->backend->map(m->ctx, amg->negative ? SPMV_MAP_NEG : SPMV_MAP_COPY, m->type, r, to, m->rows));
-    if (l->part != NULL)
-        TRY(amg->tools->spread(l->halo_all, l->part));
-    TRY(amg_cycle(amg, 0, l->x));
+    TRY(amg_whole_cycle(amg));
     s.from = x;
     s.to = z;
     if (amg->type != m->type)

@@ -319,8 +319,8 @@ spmv_status amg_open_alone(const struct amg *amg, struct amg_level *l);
 spmv_status amg_make_whole(struct amg *amg, struct amg_level *l);
 int64_t amg_whole_rows(const struct amg *amg);
 
-/* A vector with room for all halos of a level, of which *vector points to the own elements. */
-spmv_status amg_alloc_layouts(const struct amg *amg, struct amg_level *l, const struct rank_halo *extra, void **vector);
+/* A vector with room for all halos of a level: its elements, of which the own ones begin at *room. */
+void amg_find_layout(const struct amg_level *l, const struct rank_halo *extra, int64_t *room, int64_t *rows);
 void amg_close_ranks(const struct amg *amg, struct amg_level *l);
 
 /* -------------------------------------------------------- the hierarchy (amg_setup.c) */
@@ -429,10 +429,17 @@ spmv_status amg_invert_coarsest(struct amg *amg);
 
 /* What an application needs: the plans and the vectors of the cycle. */
 spmv_status amg_plan_cycle(struct amg *amg);
+/* The bytes of a level's vectors, which are placed `at` unless that is NULL. With ranks they have room for elements of
+ * others, and point to the own ones, but for a level that each rank has whole. */
+int64_t amg_place_vectors(const struct amg *amg, struct amg_level *l, char *at);
 /* *plan = a plan for a, or the same one with new values. halo: of the vectors, or NULL. */
 spmv_status amg_plan_for(const struct amg *amg, const struct rank_halo *halo, const spmv_csr *a, spmv_plan **plan);
 /* z = M^-1 r by a V-cycle. */
 spmv_status amg_apply(void *amg, const void *r, void *z);
+/* The same without scaling: from amg_own_in of the first level, to amg_own_out, own elements. On ranks together. */
+spmv_status amg_whole_cycle(const struct amg *amg);
+void *amg_own_in(const struct amg_level *l);
+void *amg_own_out(const struct amg *amg);
 /* x = M^-1 residual of this level and those below it, both in the hierarchy's type. */
 spmv_status amg_cycle(const struct amg *amg, int level, void *x);
 /* y = alpha plan x, z = z + y. alpha: NULL: 1. rows: of y. */

@@ -1344,21 +1344,18 @@ spmv_status amg_make_whole(struct amg *amg, struct amg_level *l)
 
 /* ------------------------------------------------------------- applications */
 
-spmv_status amg_alloc_layouts(const struct amg *amg, struct amg_level *l, const struct rank_halo *extra, void **vector)
+void amg_find_layout(const struct amg_level *l, const struct rank_halo *extra, int64_t *room, int64_t *rows)
 {
-    spmv_status st = SPMV_OK;
     const struct rank_halo *const halos[] = {l->halo, l->halo_r, extra};
-    int64_t room = 0, after = 0, own = l->rows;
+    int64_t after = 0, own = l->rows;
+    *room = 0;
     for (int i = 0; i < 3; i++)
         if (halos[i] != NULL) {
-            room = max_i64(room, halos[i]->room);
+            *room = max_i64(*room, halos[i]->room);
             after = max_i64(after, halos[i]->after);
             own = halos[i]->own;
         }
-    TRY(amg_alloc_vector(amg, &l->pool, room + own + after, vector));
-    *vector = (char *)*vector + room * amg_type_size(amg);
-done:
-    return st;
+    *rows = *room + own + after;
 }
 
 void amg_close_ranks(const struct amg *amg, struct amg_level *l)

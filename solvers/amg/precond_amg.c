@@ -265,7 +265,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     }
     m->self = amg;
     m->apply = amg_apply;
-    m->columns = m->together ? NULL : &amg_columns;
+    m->columns = m->together && context_on_device(m->ctx) ? NULL : &amg_columns;
     m->destroy = destroy;
     m->renew = amg->updates ? renew : NULL;
     set_transpose(amg);

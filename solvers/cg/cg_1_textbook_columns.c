@@ -213,5 +213,4 @@ const struct cg_rung cg_textbook_columns = {.name = "textbook",
                                             .prepare = prepare,
                                             .run = run,
                                             .release = release,
-                                            .shows_x = true,
-                                            .for_ranks = true};
+                                            .shows_x = true};

@@ -7,14 +7,15 @@
  *             3. M;  r'z
  *             4. x = x + alpha p, p = z + beta p
  *             z stays in M's type and is never stored in that of the vectors. size is a power of two near the norm of
- *             r one step before, so it is known when r is computed; no digit depends on it.
+ *             r one step before, so it is known when r is computed; no digit depends on it, but for numbers that
+ *             underflow. On ranks it is that of r, as for one right-hand side, and `in` takes a pass of its own.
  * Bytes:      of vectors for each element of f64, with M in f32, besides product and M: p'q: 16; r: 28; r'z: 12; x, p:
  *             36. Rung 1 takes 200, and more in index arrays.
  * Waits:      three a step, for the sums; the scalars are on the host.
  * Changed:    since rung 1, no column is copied, and M reads its matrices once for all columns.
  * Wins when:  M takes all columns at once.
  * Bits:       a column has the same bits whatever the other columns are and however many, if that is so in the product
- *             with A and in M.
+ *             with A and in M. On ranks they are those of rung 1 for one right-hand side.
  * Source:     Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1. These are k recurrences side by side.
  *
  * A column that has stopped is not written any more. It stays in the products, whose other columns do not depend on
@@ -22,6 +23,7 @@
  * estimate of the error.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "product/plan_internal.h"
 #include "solvers/cg/cg_internal.h"
 #include "solvers/krylov/krylov_columns.h"
 #include "solvers/precond/precond_internal.h"
@@ -40,8 +42,8 @@ static spmv_status supports(const struct cg *cg)
     struct precond_columns c;
     const spmv_status st = precond_columns_open(cg->s.precond, cg->s.info.vectors, &c);
     precond_columns_close(&c);
-    if (st != SPMV_ERROR_UNSUPPORTED && st != SPMV_ERROR_MEMORY)
-        return st;
+    if (st != SPMV_ERROR_UNSUPPORTED && (st != SPMV_ERROR_MEMORY || cg->s.plan->ranks != NULL))
+        return st; /* ranks would have to take another rung together */
     return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                         st == SPMV_ERROR_MEMORY
                             ? "spmv_cg: rung fused: no memory for the preconditioner of all right-hand sides at once"
@@ -68,7 +70,7 @@ static spmv_status prepare(struct cg *cg)
     for (int64_t i = 0; i < 6 * k; i++)
         numbers[i] = 1;
     TRY(host_alloc(s->ctx, k * (int64_t)sizeof *own->runs, "conjugate gradients", (void **)&own->runs));
-    TRY(context_lend(s->ctx, columns_scratch(s->ctx, s->n, s->columns), &own->scratch));
+    TRY(context_lend(s->ctx, columns_scratch(s->ctx, s->plan->ranks, s->n, s->columns), &own->scratch));
     TRY(precond_columns_open(s->precond, s->columns, &own->m));
     own->job = (struct columns_job){.type = s->type,
                                     .n = s->n,
@@ -86,7 +88,8 @@ static spmv_status prepare(struct cg *cg)
                                     .p = cg->p,
                                     .r = s->r,
                                     .q = s->q,
-                                    .scratch = own->scratch};
+                                    .scratch = own->scratch,
+                                    .ranks = s->plan->ranks};
 done:
     return st;
 }
@@ -196,14 +199,21 @@ done:
 static spmv_status step(const struct cg *cg, bool *arrives)
 {
     spmv_status st = SPMV_OK;
-    const struct columns *own = cg->state;
+    struct columns *own = cg->state;
+    const bool ranks = cg->s.plan->ranks != NULL;
     find_sizes(cg);
     for (int v = 0; v < cg->s.columns; v++)
         if (cg_runs(cg, v)) {
             own->alpha[v] = cg->column[v].rz / cg->column[v].pq;
             cg->s.column[v].iterations++;
         }
+    own->job.in = ranks ? NULL : own->m.in;
     TRY(pass(cg, COLUMNS_RESIDUAL, own->rr));
+    own->job.in = own->m.in;
+    if (ranks) {
+        find_sizes(cg);
+        TRY(pass(cg, COLUMNS_NARROW, NULL));
+    }
     *arrives = all_arrive(cg);
     if (*arrives)
         return arrive(cg);
@@ -245,4 +255,5 @@ const struct cg_rung cg_fused_with_columns = {
     .prepare = prepare,
     .run = run,
     .release = release,
-    .shows_x = true};
+    .shows_x = true,
+    .for_ranks = true};

@@ -18,7 +18,8 @@
  * Wins when:  the plan's method is tiles; most where an iteration takes some microseconds.
  * Bits:       the parts of chunks, whose size depends on the matrix alone, are added in
  *             order, so the bits are the same for any number of threads. They differ from those of
- *             rung 1, which cuts r'r elsewhere.
+ *             rung 1, which cuts r'r elsewhere. With several ranks, one of several right-hand sides has
+ *             the bits that it has alone.
  *
  * Several right-hand sides run side by side, each with its own recurrence; a finished one stops
  * while the others continue. The matrix is read once for all.
@@ -76,7 +77,8 @@ struct workspace {
      * ranks first, whose number is inner. NULL, and inner is chunks: one rank. */
     const struct plan_ranks *ranks;
     int64_t *order, inner;
-    spmv_status failed; /* of a call that ranks make together */
+    spmv_status failed;  /* of a call that ranks make together */
+    void *turned, *sums; /* with several ranks: the parts that are added, by columns, and their sums */
     int threads;
     void *pq, *rr, *rz; /* parts of the sums: chunks for each column */
     int *active;        /* the running columns */
@@ -236,6 +238,10 @@ static spmv_status prepare(struct cg *cg)
     TRY(host_alloc(s->ctx, parts, "conjugate gradients", &w->pq));
     TRY(host_alloc(s->ctx, 2 * parts, "conjugate gradients", &w->rr));
     w->rz = (char *)w->rr + parts;
+    if (w->ranks != NULL) {
+        TRY(host_alloc(s->ctx, 2 * parts, "conjugate gradients", &w->turned));
+        TRY(host_alloc(s->ctx, 2 * k * (int64_t)spmv_type_size(s->type), "conjugate gradients", &w->sums));
+    }
     TRY(host_alloc(s->ctx, k * (int64_t)sizeof *w->active, "conjugate gradients", (void **)&w->active));
     TRY(host_alloc(s->ctx, w->threads * (int64_t)sizeof *w->claims, "conjugate gradients", (void **)&w->claims));
     for (int p = 0; p < w->threads; p++)
@@ -250,7 +256,7 @@ done:
 static void release(struct cg *cg)
 {
     struct workspace *w = cg->state;
-    host_free_all(w->pq, w->rr, w->first_tile, w->order, w->active, w->claims);
+    host_free_all(w->pq, w->rr, w->first_tile, w->order, w->active, w->claims, w->turned, w->sums);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->opened);
 }

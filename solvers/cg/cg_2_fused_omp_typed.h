@@ -15,7 +15,10 @@ struct TYPED(job) {
     struct krylov_column *state;
     struct cg_column *column;
     VALUE *rr, *rz; /* the parts of one chunk, k each */
+    bool eight;     /* sums of several columns have the order of those of one */
 };
+
+enum { TYPED(SUMS) = 8 };
 
 /* The sum of eight, as in the epilogue of a product. */
 static ALWAYS_INLINE VALUE TYPED(tree)(const VALUE *s)
@@ -28,7 +31,7 @@ static ALWAYS_INLINE VALUE TYPED(tree)(const VALUE *s)
 static ALWAYS_INLINE void TYPED(residual_rows)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
                                                int64_t last)
 {
-    enum { SUMS = 8 };
+    enum { SUMS = TYPED(SUMS) };
     const VALUE alpha = (VALUE)job->column->alpha, *q = job->q + first, *d = jacobi ? job->d + first : NULL;
     VALUE *restrict r = job->r + first;
     const int64_t n = last - first;
@@ -80,35 +83,58 @@ static inline int TYPED(run_end)(const struct TYPED(job) * job, int a)
     return a + 1;
 }
 
-/* The same for `width` columns from c on, each summed row by row. */
-static ALWAYS_INLINE void TYPED(residual_some)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
-                                               int64_t last, int c, int width)
+/* The sums of `width` columns from c on over some rows. With eight, they have the order of one column, which ranks
+ * promise. Otherwise the first goes on from what is there, which takes less time. */
+struct TYPED(sums) {
+    VALUE of[TYPED(SUMS)][TYPED(WIDEST)];
+};
+
+static ALWAYS_INLINE struct TYPED(sums) TYPED(begin_sums)(bool eight, const VALUE *from, int c, int width)
+{
+    struct TYPED(sums) s;
+    for (int j = 0; j < (eight ? TYPED(SUMS) : 1); j++)
+        for (int v = 0; v < width; v++)
+            s.of[j][v] = eight ? 0 : from[c + v];
+    return s;
+}
+
+static ALWAYS_INLINE void TYPED(end_sums)(const struct TYPED(sums) * s, bool eight, VALUE *to, int c, int width)
+{
+    for (int v = 0; v < width; v++) {
+        VALUE its[TYPED(SUMS)];
+        for (int j = 0; j < (eight ? TYPED(SUMS) : 1); j++)
+            its[j] = s->of[j][v];
+        to[c + v] = eight ? to[c + v] + TYPED(tree)(its) : its[0];
+    }
+}
+
+/* The same for `width` columns from c on. */
+static ALWAYS_INLINE void TYPED(residual_some)(const struct TYPED(job) * job, bool step, bool jacobi, bool eight,
+                                               int64_t first, int64_t last, int c, int width)
 {
     const int k = job->k;
     const VALUE *q = job->q + c, *d = job->d;
     VALUE *restrict r = job->r + c;
-    VALUE alpha[TYPED(WIDEST)], s[TYPED(WIDEST)], sz[TYPED(WIDEST)];
-    for (int v = 0; v < width; v++) {
+    VALUE alpha[TYPED(WIDEST)];
+    struct TYPED(sums) rr = TYPED(begin_sums)(eight, job->rr, c, width);
+    struct TYPED(sums) rz = TYPED(begin_sums)(eight, job->rz, c, width);
+    for (int v = 0; v < width; v++)
         alpha[v] = (VALUE)job->column[c + v].alpha;
-        s[v] = job->rr[c + v];
-        sz[v] = job->rz[c + v];
-    }
     for (int64_t row = first; row < last; row++) {
+        const int64_t j = eight ? (row - first) % TYPED(SUMS) : 0;
         VALUE value[TYPED(WIDEST)];
         for (int v = 0; v < width; v++) {
             value[v] = step ? r[row * k + v] - alpha[v] * q[row * k + v] : r[row * k + v];
-            s[v] += value[v] * value[v];
+            rr.of[j][v] += value[v] * value[v];
         }
         for (int v = 0; v < width; v++)
             r[row * k + v] = value[v];
         if (jacobi)
             for (int v = 0; v < width; v++)
-                sz[v] += value[v] * (d[row] * value[v]);
+                rz.of[j][v] += value[v] * (d[row] * value[v]);
     }
-    for (int v = 0; v < width; v++) {
-        job->rr[c + v] = s[v];
-        job->rz[c + v] = sz[v];
-    }
+    TYPED(end_sums)(&rr, eight, job->rr, c, width);
+    TYPED(end_sums)(&rz, eight, job->rz, c, width);
 }
 
 static ALWAYS_INLINE void TYPED(residual_columns)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
@@ -116,7 +142,11 @@ static ALWAYS_INLINE void TYPED(residual_columns)(const struct TYPED(job) * job,
 {
     for (int a = 0, end = 0; a < job->count; a = end) {
         end = TYPED(run_end)(job, a);
-        EACH_WIDTH(TYPED(residual_some), job->list[a], job->list[a] + end - a, job, step, jacobi, first, last);
+        if (job->eight)
+            EACH_WIDTH(TYPED(residual_some), job->list[a], job->list[a] + end - a, job, step, jacobi, true, first, last)
+        else
+            EACH_WIDTH(TYPED(residual_some), job->list[a], job->list[a] + end - a, job, step, jacobi, false, first,
+                       last)
     }
 }
 
@@ -171,19 +201,16 @@ static void TYPED(first_directions)(const struct TYPED(job) * job, int64_t first
             job->p[row * k + v] = job->d != NULL ? job->d[row] * job->r[row * k + v] : job->r[row * k + v];
 }
 
-static ALWAYS_INLINE void TYPED(products_some)(const struct TYPED(job) * job, int64_t first, int64_t last, VALUE *pq,
-                                               int c, int width)
+static ALWAYS_INLINE void TYPED(products_some)(const struct TYPED(job) * job, bool eight, int64_t first, int64_t last,
+                                               VALUE *pq, int c, int width)
 {
     const int k = job->k;
     const VALUE *p = job->p + c, *q = job->q + c;
-    VALUE s[TYPED(WIDEST)];
-    for (int v = 0; v < width; v++)
-        s[v] = pq[c + v];
+    struct TYPED(sums) s = TYPED(begin_sums)(eight, pq, c, width);
     for (int64_t row = first; row < last; row++)
         for (int v = 0; v < width; v++)
-            s[v] += p[row * k + v] * q[row * k + v];
-    for (int v = 0; v < width; v++)
-        pq[c + v] = s[v];
+            s.of[eight ? (row - first) % TYPED(SUMS) : 0][v] += p[row * k + v] * q[row * k + v];
+    TYPED(end_sums)(&s, eight, pq, c, width);
 }
 
 /* p'q of a tile's own rows, for several columns. The parts of rows that cross its ends are added
@@ -191,7 +218,10 @@ static ALWAYS_INLINE void TYPED(products_some)(const struct TYPED(job) * job, in
 static ALWAYS_INLINE void TYPED(products)(const struct TYPED(job) * job, int64_t t, VALUE *pq)
 {
     const struct own_rows rows = own_rows_of(&job->tiles->tile[t]);
-    EACH_WIDTH(TYPED(products_some), 0, job->k, job, rows.first, rows.last, pq);
+    if (job->eight)
+        EACH_WIDTH(TYPED(products_some), 0, job->k, job, true, rows.first, rows.last, pq)
+    else
+        EACH_WIDTH(TYPED(products_some), 0, job->k, job, false, rows.first, rows.last, pq)
 }
 
 /* The loops for one column and for several, with and without a diagonal. */
@@ -307,33 +337,39 @@ static VALUE TYPED(sum_up)(const VALUE *parts, int64_t chunks, int k, int v)
     return sum;
 }
 
-/* The sums of parts for one right-hand side over all ranks: count of them, w->chunks parts apart.
- * After a failure, sums is NaN, so the run ends. */
-static void TYPED(sum_ranks)(struct workspace *w, const void *parts, int count, VALUE *sums)
+/* The sums over all ranks of the parts of the running columns, `sets` of them, to w->sums: of each set one for each
+ * running column. After a failure they are NaN, so the run ends. */
+static void TYPED(sum_ranks)(struct workspace *w, const void *parts, int sets, int k)
 {
+    const int count = sets * w->count;
+    VALUE *const turned = w->turned, *const sums = w->sums;
+    for (int i = 0; i < count; i++) {
+        const VALUE *const from =
+            (const VALUE *)parts + (int64_t)(i / w->count) * w->chunks * k + w->active[i % w->count];
+        for (int64_t g = 0; g < w->chunks; g++)
+            turned[i * w->chunks + g] = from[g * k];
+    }
     if (w->failed == SPMV_OK)
         w->failed =
-            w->ranks->sum(w->ranks->self, sizeof *sums == 8 ? SPMV_F64 : SPMV_F32, parts, w->chunks, count, sums);
-    for (int v = 0; v < count && w->failed != SPMV_OK; v++)
-        sums[v] = NAN;
+            w->ranks->sum(w->ranks->self, sizeof *sums == 8 ? SPMV_F64 : SPMV_F32, turned, w->chunks, count, sums);
+    for (int i = 0; i < count && w->failed != SPMV_OK; i++)
+        sums[i] = NAN;
 }
 
 /* rr and rz of the running columns, from the parts. */
 static void TYPED(read_squares)(struct workspace *w, const struct TYPED(job) * job)
 {
-    if (w->ranks != NULL && w->count > 0) {
-        VALUE sums[2];
-        TYPED(sum_ranks)(w, w->rr, job->d != NULL ? 2 : 1, sums);
-        job->column->rr = (double)sums[0];
-        job->column->rz = (double)sums[job->d != NULL];
-        job->state->residual = sqrt(job->column->rr);
-        return;
-    }
+    const VALUE *const sums = w->sums;
+    const bool jacobi = job->d != NULL;
+    if (w->ranks != NULL && w->count > 0)
+        TYPED(sum_ranks)(w, w->rr, jacobi ? 2 : 1, job->k);
     for (int a = 0; a < w->count; a++) {
         const int v = w->active[a];
         struct cg_column *c = &job->column[v];
-        c->rr = (double)TYPED(sum_up)(w->rr, w->chunks, job->k, v);
-        c->rz = job->d != NULL ? (double)TYPED(sum_up)(w->rz, w->chunks, job->k, v) : c->rr;
+        c->rr = (double)(w->ranks != NULL ? sums[a] : TYPED(sum_up)(w->rr, w->chunks, job->k, v));
+        c->rz = !jacobi            ? c->rr
+                : w->ranks != NULL ? (double)sums[w->count + a]
+                                   : (double)TYPED(sum_up)(w->rz, w->chunks, job->k, v);
         job->state[v].residual = sqrt(c->rr);
     }
 }
@@ -393,15 +429,13 @@ static void TYPED(list_running)(struct workspace *w, const struct TYPED(job) * j
 /* After phase 1: alpha = rz / pq; stops the columns that cannot continue. */
 static void TYPED(after_product)(struct workspace *w, const struct TYPED(job) * job)
 {
+    const VALUE *const sums = w->sums;
+    if (w->ranks != NULL && w->count > 0)
+        TYPED(sum_ranks)(w, w->pq, 1, job->k);
     for (int a = 0; a < w->count; a++) {
         const int v = w->active[a];
         struct cg_column *c = &job->column[v];
-        VALUE pq;
-        if (w->ranks != NULL)
-            TYPED(sum_ranks)(w, w->pq, 1, &pq);
-        else
-            pq = TYPED(sum_up)(w->pq, w->chunks, job->k, v);
-        c->pq = (double)pq;
+        c->pq = (double)(w->ranks != NULL ? sums[a] : TYPED(sum_up)(w->pq, w->chunks, job->k, v));
         c->alpha = (double)((VALUE)c->rz / (VALUE)c->pq);
         if (cg_is_broken(c) || cg_has_diverged(&job->state[v]))
             job->state[v].stop = COLUMN_BROKEN;
@@ -449,7 +483,7 @@ static void TYPED(end_product)(struct workspace *w, const struct TYPED(job) * jo
 static void TYPED(open_edge)(struct workspace *w, const struct TYPED(job) * job)
 {
     if (w->failed == SPMV_OK)
-        w->failed = w->ranks->fetch_finish(w->ranks->self, job->p);
+        w->failed = w->ranks->fetch_finish(w->ranks->self, job->p, job->k);
     if (w->failed != SPMV_OK)
         open_phase(w, STOP);
     else if (w->inner < w->chunks)
@@ -461,7 +495,7 @@ static void TYPED(open_edge)(struct workspace *w, const struct TYPED(job) * job)
 /* The same for the phases of a product: starts to fetch elements of other ranks. */
 static void TYPED(open_product)(struct workspace *w, const struct TYPED(job) * job)
 {
-    w->failed = w->ranks->fetch_start(w->ranks->self, job->p);
+    w->failed = w->ranks->fetch_start(w->ranks->self, job->p, job->k);
     if (w->failed == SPMV_OK && w->inner > 0)
         open_phase(w, PRODUCT);
     else
@@ -542,6 +576,7 @@ static void TYPED(thread)(struct cg *cg, int me)
                              .p = cg->p,
                              .q = cg->s.q,
                              .d = w->inverse_diagonal,
+                             .eight = w->ranks != NULL,
                              .state = cg->s.column,
                              .column = cg->column};
     const struct TYPED(passes) passes = TYPED(passes_for)(w->product.tiles->avx2);

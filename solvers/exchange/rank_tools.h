@@ -90,9 +90,9 @@ struct rank_tools {
      * of them. Of an element that several have, any of theirs. */
     spmv_status (*give_back)(const struct rank_halo *halo, void *array, int64_t size);
 
-    /* As fetch, for a vector in applications, of the type of the halo: x points to the own
-     * elements. */
-    spmv_status (*spread)(const struct rank_halo *halo, void *x);
+    /* As fetch, for so many vectors by rows in applications, of the type of the halo; on a GPU for one. x points to
+     * the own elements. */
+    spmv_status (*spread)(const struct rank_halo *halo, void *x, int vectors);
 
     /* *all: own rows with those of other ranks, room + own + after rows. */
     spmv_status (*fetch_rows)(const struct rank_halo *halo, const spmv_csr *own, struct rank_arrays *all);

@@ -158,14 +158,16 @@ int64_t krylov_rows(const struct krylov *s)
 /* The bytes of other ranks in front of a vector's own elements. */
 static int64_t bytes_before(const struct krylov *s, spmv_type part)
 {
-    return s->plan->ranks != NULL ? s->plan->ranks->before * type_parts(s->info.type) * (int64_t)spmv_type_size(part)
-                                  : 0;
+    return s->plan->ranks != NULL
+               ? s->plan->ranks->before * s->info.vectors * type_parts(s->info.type) * (int64_t)spmv_type_size(part)
+               : 0;
 }
 
 spmv_status krylov_lend(const struct krylov *s, spmv_type part, int64_t count, void **vector)
 {
     const struct plan_ranks *ranks = s->plan->ranks;
-    const int64_t others = ranks != NULL ? max_i64(1, ranks->before + ranks->after) * type_parts(s->info.type) : 0;
+    const int64_t parts = s->info.vectors * type_parts(s->info.type);
+    const int64_t others = ranks != NULL ? max_i64(1, ranks->before + ranks->after) * parts : 0;
     const spmv_status st = context_lend(s->ctx, (count + others) * (int64_t)spmv_type_size(part), vector);
     if (st == SPMV_OK && ranks != NULL)
         *vector = (char *)*vector + bytes_before(s, part);
@@ -217,7 +219,7 @@ spmv_status krylov_norms(const struct krylov *s, const void *u, double *norms)
     spmv_status st = SPMV_OK;
     void *scratch = NULL;
     if (s->columns > 1) {
-        TRY(context_lend(s->ctx, columns_scratch(s->ctx, s->n, s->columns), &scratch));
+        TRY(context_lend(s->ctx, columns_scratch(s->ctx, s->plan->ranks, s->n, s->columns), &scratch));
         TRY(columns_run(s->ctx, COLUMNS_DOT,
                         &(const struct columns_job){.type = s->type,
                                                     .n = s->n,
@@ -225,7 +227,8 @@ spmv_status krylov_norms(const struct krylov *s, const void *u, double *norms)
                                                     .r = (void *)u,
                                                     .q = u,
                                                     .scratch = scratch,
-                                                    .sums = norms}));
+                                                    .sums = norms,
+                                                    .ranks = s->plan->ranks}));
     } else {
         TRY(krylov_dot(s, u, u, s->cells));
         TRY(krylov_read(s, s->cells, 1, norms));
@@ -316,9 +319,14 @@ spmv_status krylov_tell(struct krylov *s, int64_t iteration, double residual)
 spmv_status krylov_tell_running(struct krylov *s)
 {
     double most = 0;
-    for (int v = 0; v < s->columns; v++)
-        if (s->column[v].stop == COLUMN_RUNS)
-            most = s->column[v].residual <= most ? most : s->column[v].residual;
+    for (int v = 0; v < s->columns; v++) {
+        const double residual = s->column[v].residual;
+        if (s->column[v].stop != COLUMN_RUNS)
+            continue;
+        most = residual <= most ? most : residual;
+        if (s->note != NULL && s->note[v].count++ < s->note[v].most)
+            s->note[v].residual[s->note[v].count - 1] = residual;
+    }
     return krylov_tell(s, s->iterations, most);
 }
 
@@ -400,6 +408,8 @@ spmv_status krylov_verdict(const struct krylov *s, int v)
 static void close_column(struct krylov *s, int v, spmv_status status)
 {
     s->result[v].status = status;
+    if (status != SPMV_OK && s->note != NULL)
+        snprintf(s->note[v].sentence, sizeof s->note[v].sentence, "%s", spmv_last_error(s->ctx));
     if (status != SPMV_OK && (s->first < 0 || v < s->first)) {
         s->first = v;
         snprintf(s->first_sentence, sizeof s->first_sentence, "%s", spmv_last_error(s->ctx));

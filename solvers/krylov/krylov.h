@@ -32,6 +32,14 @@ struct krylov_column {
 
 struct direct;
 struct krylov_solver;
+enum { KRYLOV_SENTENCE = 1024 };
+
+/* What is noted of one of several right-hand sides beside its result. */
+struct krylov_note {
+    char sentence[KRYLOV_SENTENCE]; /* of a failure */
+    double *residual;               /* of iteration 0 and each one after it, the first `most` of them; host memory */
+    int64_t most, count;
+};
 
 /* Where conjugate gradients for one right-hand side on a host leave the residual of the recurrence and their
  * direction when the callback stops them: memory for two vectors. kept: they are there; a solve from the x that was
@@ -86,6 +94,7 @@ struct krylov {
 
     const struct krylov_solver *solver;
     spmv_cg_result *result;       /* one for each column */
+    struct krylov_note *note;     /* the same; NULL: not wanted */
     struct krylov_column *column; /* one for each column */
 
     /* Set by the solver.
@@ -120,9 +129,9 @@ struct krylov {
     void *one, *index;
     void *host;         /* with several columns, in host memory: count elements; NULL: not needed yet */
     spmv_status failed; /* the status of the last run, and its message */
-    char sentence[1024];
+    char sentence[KRYLOV_SENTENCE];
     int first; /* the lowest number of a failed column, and its message; -1: none */
-    char first_sentence[1024];
+    char first_sentence[KRYLOV_SENTENCE];
 };
 
 /* ------------------------------------------------------------- for a solver's front */
@@ -248,6 +257,9 @@ spmv_status krylov_check_symmetry(const struct krylov *s, bool bilinear);
 
 /* Whether squares of the smallest residuals of the solve would lose digits by underflow. */
 bool krylov_squares_vanish(spmv_type type, double norm_b, double tolerance);
+
+/* Whether one right-hand side with this norm may be scaled, or is 0. */
+bool krylov_may_scale(spmv_type type, double norm_b, double tolerance);
 
 /* *x = s->x in the caller's units, for on_iterate. */
 spmv_status krylov_unscaled_x(const struct krylov *s, const void **x);

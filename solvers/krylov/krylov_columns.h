@@ -1,8 +1,9 @@
 /* Passes over several vectors at once, which are stored by rows: element v of row i is number i * columns + v. For
  * conjugate gradients with several right-hand sides (solvers/cg/cg_2_fused_columns_precond.c) and the norms of residuals.
  *
- * Rows are cut into stripes by their number alone, and a column is summed in an order that depends on nothing else. So
- * it has the same bits whatever the other columns are, and however many.
+ * Rows are cut into stripes by their number alone, or on ranks into their chunks, and a column is summed in an order
+ * that depends on nothing else. So it has the same bits whatever the other columns are, and however many; on ranks those
+ * of a sum of one vector.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef KRYLOV_COLUMNS_H
@@ -11,10 +12,12 @@
 #include "core/reals.h"
 #include "core/runtime.h"
 
+struct plan_ranks;
+
 /* What a pass does, with numbers alpha, beta and size for each column. in and out: the vectors of a preconditioner
  * (struct precond_columns), of another type, and z = factor size out.
  *   DOT        sums = r'q
- *   RESIDUAL   r = r - alpha q,  in = r / size,  sums = r'r
+ *   RESIDUAL   r = r - alpha q,  in = r / size unless in is NULL,  sums = r'r
  *   NARROW     in = r / size; 0 in columns that do not run, and in those beyond the last
  *   PRODUCT    sums = r'z
  *   FIRST      p = z; 0 in columns that do not run
@@ -43,12 +46,15 @@ struct columns_job {
     double factor;
     void *in;
     const void *out;
-    void *scratch; /* columns_scratch bytes in the context's memory */
-    double *sums;  /* columns; those of columns that do not run have no meaning */
+    void *scratch;                  /* columns_scratch bytes in the context's memory */
+    double *sums;                   /* columns; those of columns that do not run have no meaning */
+    const struct plan_ranks *ranks; /* not on a GPU: which make a pass with sums together; NULL: one has all rows */
 };
 
-/* Bytes of scratch memory for the sums of n rows; waits if the pass has sums. */
-int64_t columns_scratch(const spmv_context *ctx, int64_t n, int columns);
+/* Bytes of scratch memory for the sums of n rows. */
+int64_t columns_scratch(const spmv_context *ctx, const struct plan_ranks *ranks, int64_t n, int columns);
+
+/* Waits if the pass has sums. */
 spmv_status columns_run(spmv_context *ctx, enum columns_pass pass, const struct columns_job *job);
 
 /* Copies `columns` vectors by rows, element v of row i from from[i * from_stride + v] to to[i * to_stride + v]; those

@@ -2,28 +2,44 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-static ALWAYS_INLINE void TYPED(dot)(const struct columns_job *j, int64_t first, int64_t last, double *sums, int v,
-                                     int width)
+/* The parts of the sums of a tile: 1 or SUMS. */
+struct TYPED(parts) {
+    VALUE of[SUMS][TOGETHER];
+};
+
+static ALWAYS_INLINE void TYPED(end)(const struct TYPED(parts) * s, int parts, const struct columns_state *to,
+                                     int64_t tile, int v, int width)
+{
+    for (int c = 0; c < width; c++) {
+        const VALUE sum = parts == 1 ? s->of[0][c]
+                                     : ((s->of[0][c] + s->of[4][c]) + (s->of[2][c] + s->of[6][c])) +
+                                           ((s->of[1][c] + s->of[5][c]) + (s->of[3][c] + s->of[7][c]));
+        ((VALUE *)to->sums)[(v + c) * to->tiles + tile] = sum;
+    }
+}
+
+static ALWAYS_INLINE void TYPED(dot)(const struct columns_job *j, int64_t first, int64_t last,
+                                     const struct columns_state *to, int64_t tile, int parts, int v, int width)
 {
     const int k = j->columns;
     const VALUE *r = (const VALUE *)j->r + v, *q = (const VALUE *)j->q + v;
-    VALUE sum[TOGETHER] = {0};
+    struct TYPED(parts) sum = {0};
     for (int64_t i = first; i < last; i++)
         for (int c = 0; c < width; c++)
-            sum[c] += r[i * k + c] * q[i * k + c];
-    for (int c = 0; c < width; c++)
-        sums[v + c] = (double)sum[c];
+            sum.of[(size_t)(i - first) % (size_t)parts][c] += r[i * k + c] * q[i * k + c];
+    TYPED(end)(&sum, parts, to, tile, v, width);
 }
 
-static ALWAYS_INLINE void TYPED(residual)(const struct columns_job *j, int64_t first, int64_t last, double *sums, int v,
-                                          int width)
+static ALWAYS_INLINE void TYPED(residual)(const struct columns_job *j, int64_t first, int64_t last,
+                                          const struct columns_state *to, int64_t tile, int parts, int v, int width)
 {
     const int k = j->columns;
     const int64_t stride = j->stride;
     const VALUE *q = (const VALUE *)j->q + v;
     VALUE *restrict r = (VALUE *)j->r + v;
-    OTHER *restrict in = (OTHER *)j->in + v;
-    VALUE alpha[TOGETHER], sum[TOGETHER] = {0};
+    OTHER *restrict in = j->in != NULL ? (OTHER *)j->in + v : NULL;
+    struct TYPED(parts) sum = {0};
+    VALUE alpha[TOGETHER];
     double inverse[TOGETHER];
     for (int c = 0; c < width; c++) {
         alpha[c] = (VALUE)j->alpha[v + c];
@@ -33,29 +49,29 @@ static ALWAYS_INLINE void TYPED(residual)(const struct columns_job *j, int64_t f
         for (int c = 0; c < width; c++) {
             const VALUE value = r[i * k + c] - alpha[c] * q[i * k + c];
             r[i * k + c] = value;
-            in[i * stride + c] = (OTHER)((double)value * inverse[c]);
-            sum[c] += value * value;
+            if (in != NULL)
+                in[i * stride + c] = (OTHER)((double)value * inverse[c]);
+            sum.of[(size_t)(i - first) % (size_t)parts][c] += value * value;
         }
-    for (int c = 0; c < width; c++)
-        sums[v + c] = (double)sum[c];
+    TYPED(end)(&sum, parts, to, tile, v, width);
 }
 
-static ALWAYS_INLINE void TYPED(product)(const struct columns_job *j, int64_t first, int64_t last, double *sums, int v,
-                                         int width)
+static ALWAYS_INLINE void TYPED(product)(const struct columns_job *j, int64_t first, int64_t last,
+                                         const struct columns_state *to, int64_t tile, int parts, int v, int width)
 {
     const int k = j->columns;
     const int64_t stride = j->stride;
     const VALUE *r = (const VALUE *)j->r + v;
     const OTHER *out = (const OTHER *)j->out + v;
-    VALUE sum[TOGETHER] = {0};
+    struct TYPED(parts) sum = {0};
     double factor[TOGETHER];
     for (int c = 0; c < width; c++)
         factor[c] = j->factor * j->size[v + c];
     for (int64_t i = first; i < last; i++)
         for (int c = 0; c < width; c++)
-            sum[c] += r[i * k + c] * (VALUE)((double)out[i * stride + c] * factor[c]);
-    for (int c = 0; c < width; c++)
-        sums[v + c] = (double)sum[c];
+            sum.of[(size_t)(i - first) % (size_t)parts][c] +=
+                r[i * k + c] * (VALUE)((double)out[i * stride + c] * factor[c]);
+    TYPED(end)(&sum, parts, to, tile, v, width);
 }
 
 static ALWAYS_INLINE void TYPED(direction)(const struct columns_job *j, int64_t first, int64_t last, bool solution_only,
@@ -118,19 +134,20 @@ static ALWAYS_INLINE void TYPED(work)(void *state, int64_t tile)
 {
     const struct columns_state *const s = state;
     const struct columns_job *const j = s->job;
-    const int64_t first = tile * TILE_ROWS, last = min_i64(j->n, first + TILE_ROWS);
-    double *const sums = s->sums != NULL ? s->sums + tile * j->columns : NULL;
+    const int64_t *const chunk = j->ranks != NULL ? j->ranks->chunk : NULL;
+    const int64_t first = chunk != NULL ? chunk[tile] : tile * TILE_ROWS;
+    const int64_t last = chunk != NULL ? chunk[tile + 1] : min_i64(j->n, first + TILE_ROWS);
     for (int v = 0; v < j->columns && has_sums(s->pass); v++)
-        sums[v] = 0;
+        ((VALUE *)s->sums)[v * s->tiles + tile] = 0;
     switch (s->pass) {
     case COLUMNS_DOT:
-        EACH_COLUMNS(j, TYPED(dot), j, first, last, sums);
+        EACH_SUMMED(j, TYPED(dot), j, first, last, s, tile);
         break;
     case COLUMNS_RESIDUAL:
-        EACH_COLUMNS(j, TYPED(residual), j, first, last, sums);
+        EACH_SUMMED(j, TYPED(residual), j, first, last, s, tile);
         break;
     case COLUMNS_PRODUCT:
-        EACH_COLUMNS(j, TYPED(product), j, first, last, sums);
+        EACH_SUMMED(j, TYPED(product), j, first, last, s, tile);
         break;
     case COLUMNS_DIRECTION:
         EACH_COLUMNS(j, TYPED(update), j, first, last);

@@ -56,6 +56,12 @@ done:
     return st;
 }
 
+bool krylov_may_scale(spmv_type type, double norm_b, double tolerance)
+{
+    return norm_b < scale_limits_of(type).small || squares_overflow(type, norm_b) ||
+           krylov_squares_vanish(type, norm_b, tolerance);
+}
+
 spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success)
 {
     spmv_status st = SPMV_OK;

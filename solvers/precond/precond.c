@@ -841,7 +841,7 @@ double precond_power_of_two(double x)
 
 bool precond_takes_columns(const spmv_preconditioner *m)
 {
-    return m->columns != NULL && m->rows > 0;
+    return m->columns != NULL && (m->rows > 0 || m->together);
 }
 
 spmv_status precond_columns_open(const spmv_preconditioner *m, int columns, struct precond_columns *c)
