@@ -174,42 +174,55 @@ __global__ void __launch_bounds__(THREADS, resident<WHOLE, Element>()) sample(jo
     }
 }
 
-/* The same where rows have some entries, for one block of columns: a subwarp has a row, whose row of A stays in
- * registers, and the columns of the next entries are loaded ahead. A third of the instructions. */
-template <int LANES, typename T, typename Element>
+/* The same where rows are about equally long: a subwarp has a row. Nothing asks for each entry whether the row changes,
+ * and the columns of the next entries are loaded ahead: a quarter of the instructions. ONE: there is one block of
+ * columns, whose part of the row of A stays in registers. */
+template <int LANES, bool ONE, typename T, typename Element>
 __global__ void __launch_bounds__(THREADS, resident<true, Element>())
     sample_rows(job<T, Element> j, const int32_t *row_ptr, int64_t rows)
 {
-    constexpr int PACK = SDDMM_PACK / (int)sizeof(Element);
-    const int lane = (int)threadIdx.x % LANES, c = lane * PACK;
-    const bool mine = c < j.k;
+    constexpr int PACK = SDDMM_PACK / (int)sizeof(Element), BLOCK = LANES * PACK;
+    const int lane = (int)threadIdx.x % LANES;
     const int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / LANES;
     int64_t first = row < rows ? (int64_t)row_ptr[row] : 0;
     const int64_t end = row < rows ? (int64_t)row_ptr[row + 1] : 0;
-    const Element *const b = settled(j.b + (mine ? c : 0));
-    const pack<T, Element> own =
-        *(const pack<T, Element> *)(j.a + (row < rows ? row : 0) * j.a_stride + (mine ? c : 0));
+    const Element *const a = j.a + (row < rows ? row : 0) * j.a_stride;
+    /* Lanes beyond the last column have those of the first one, and add nothing. */
+    const auto own_column = [&](int block) {
+        const int c = block + lane * PACK;
+        return c < j.k ? c : 0;
+    };
     /* Column of entry lane % TOGETHER of the batch; beyond the row's end column 0. */
     const auto load_col = [&](int64_t from) {
         int32_t col = 0;
         load_once_if(from + lane % TOGETHER < end, j.col + from + lane % TOGETHER, &col);
         return col;
     };
+    pack<T, Element> own = *(const pack<T, Element> *)(a + own_column(0));
     int32_t ahead = load_col(first);
     while (__ballot_sync(0xffffffffu, first < end) != 0) { /* the lanes of a warp go on together */
         const int32_t col = ahead;
-        pack<T, Element> other[TOGETHER];
-        T sum[TOGETHER];
+        T sum[TOGETHER] = {};
+        for (int block = 0; block < (ONE ? 1 : j.k); block += BLOCK) {
+            const Element *const b = settled(j.b + own_column(block));
+            pack<T, Element> other[TOGETHER];
+            if (!ONE)
+                own = *(const pack<T, Element> *)(a + own_column(block));
 #pragma unroll
-        for (int e = 0; e < TOGETHER; e++) {
-            const uint32_t of = (uint32_t)__shfl_sync(0xffffffffu, col, e, LANES);
-            other[e] = *(const pack<T, Element> *)in_global((const char *)b + (uint64_t)of * j.b_row_bytes);
+            for (int e = 0; e < TOGETHER; e++) {
+                const uint32_t of = (uint32_t)__shfl_sync(0xffffffffu, col, e, LANES);
+                other[e] = *(const pack<T, Element> *)in_global((const char *)b + (uint64_t)of * j.b_row_bytes);
+            }
+            __syncwarp(); /* else the compiler loads one after the other, to save registers */
+            if (ONE)
+                ahead = load_col(first + TOGETHER);
+            const bool mine = block + lane * PACK < j.k;
+#pragma unroll
+            for (int e = 0; e < TOGETHER; e++)
+                sum[e] += mine ? dot<T, Element>(own, other[e]) : T();
         }
-        __syncwarp(); /* else the compiler loads one after the other, to save registers */
-        ahead = load_col(first + TOGETHER);
-#pragma unroll
-        for (int e = 0; e < TOGETHER; e++)
-            sum[e] = mine ? dot<T, Element>(own, other[e]) : T();
+        if (!ONE)
+            ahead = load_col(first + TOGETHER);
         store_sums(j, sum, lane, LANES, first, end);
         first += TOGETHER;
     }
@@ -308,8 +321,7 @@ spmv_status look_at_rows(spmv_sddmm *s)
     f.vector_bytes = size;
     f.offset_bytes = p.row_ptr_bits / 8;
     f.vectors = s->vectors;
-    if (p.row_ptr_bits != 32 || lanes_log == LEAST_LANES_LOG || s->vectors * (int64_t)size > SDDMM_BYTES ||
-        s->b_stride > UINT32_MAX / (int64_t)size)
+    if (p.row_ptr_bits != 32 || lanes_log == LEAST_LANES_LOG || s->b_stride > UINT32_MAX / (int64_t)size)
         return SPMV_OK;
     const spmv_status st = count_rows_cuda(s->ctx, &p, warp_lanes >> lanes_log, &found);
     facts_of_rows(&f, &found);
@@ -351,14 +363,16 @@ extern "C" spmv_status sddmm_apply_cuda(const spmv_sddmm *s, const void *a, cons
         const auto blocks_of = [&](int64_t subwarps) {
             return (int)ceil_divide(subwarps << lanes_log, (int64_t)THREADS);
         };
-        const auto by_rows = [&](auto lanes) {
+        const auto by_rows = [&](auto lanes, auto one) {
             return launch(s->ctx, "spmv sddmm", blocks_of(s->p.rows), THREADS,
-                          sample_rows<decltype(lanes)::value, T, Element>, j, (const int32_t *)s->p.row_ptr, s->p.rows);
+                          sample_rows<decltype(lanes)::value, decltype(one)::value, T, Element>, j,
+                          (const int32_t *)s->p.row_ptr, s->p.rows);
         };
         if (s->by_rows && whole)
-            return lanes_log == 3   ? by_rows(std::integral_constant<int, 8>())
-                   : lanes_log == 4 ? by_rows(std::integral_constant<int, 16>())
-                                    : by_rows(std::integral_constant<int, 32>());
+            return lanes_log == 3                    ? by_rows(std::integral_constant<int, 8>(), std::true_type())
+                   : lanes_log == 4                  ? by_rows(std::integral_constant<int, 16>(), std::true_type())
+                   : PACK * warp_lanes >= s->vectors ? by_rows(std::integral_constant<int, 32>(), std::true_type())
+                                                     : by_rows(std::integral_constant<int, 32>(), std::false_type());
         const int blocks = blocks_of(ceil_divide(s->p.nnz, (int64_t)run));
         return whole ? launch(s->ctx, "spmv sddmm", blocks, THREADS, sample<true, T, Element>, j)
                      : launch(s->ctx, "spmv sddmm", blocks, THREADS, sample<false, T, Element>, j);
