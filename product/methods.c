@@ -20,6 +20,7 @@ static const struct spmv_method omp_methods[] = {
      .why = "tiles of equal work (rows + nonzeros) keep all threads busy whatever the row lengths",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS | METHOD_HALF,
      .prepare = tiles_omp_prepare,
+     .update = tiles_omp_update,
      .apply = tiles_omp_apply,
      .release = tiles_omp_release},
     {.name = "staged", .prepare = staged_prepare, .apply = staged_apply, .release = staged_release},

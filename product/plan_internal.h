@@ -408,6 +408,7 @@ void plan_values_changed_cuda(spmv_plan *plan) CUDA_ONLY();
 spmv_status definition_ref_apply(const spmv_plan *, const struct plan_product *);
 spmv_status tiles_omp_prepare(spmv_plan *);
 spmv_status tiles_omp_apply(const spmv_plan *, const struct plan_product *);
+spmv_status tiles_omp_update(spmv_plan *);
 void tiles_omp_release(spmv_plan *);
 spmv_status staged_prepare(spmv_plan *);
 spmv_status staged_apply(const spmv_plan *, const struct plan_product *);

@@ -33,7 +33,8 @@ typedef enum spmv_operation {
  * "slices", "padded" and "panels". If there is no memory for a compressed form, a plan on cuda does
  * without it. */
 typedef enum spmv_compression {
-    SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default) */
+    SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default). On omp with AVX2, it holds the values of
+                                     a matrix that fits in the processor's own caches twice */
     SPMV_COMPRESSION_NONE = 0,    /* plain CSR */
     SPMV_COMPRESSION_COLUMNS = 1, /* compressed columns wherever possible; omp only, else
                                      SPMV_ERROR_UNSUPPORTED */
@@ -122,7 +123,7 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  *     can be captured. The caller may change the array when the queued work is done. Products
  *     captured in a CUDA graph before use the new values.
  *   - Any other plan borrows this array in place of the old one. It may be the old array with new
- *     contents. Products captured before keep reading the old array.
+ *     contents. Products captured before keep reading the old array. A plan on omp may also copy it.
  *   - The methods "slices", "padded", "blocked" and "panels" keep a copy in their own order, which
  *     this call makes. Products captured before read this copy.
  *   - With SPMV_COMPRESSION_VALUES and a matrix that can have a table of values, the call waits and

@@ -102,7 +102,14 @@ void tiles_omp_release(spmv_plan *plan)
 {
     const struct omp_tiles *tiles = plan->state;
     context_free_all(plan->ctx, tiles->tile, tiles->stretch, tiles->col, tiles->bucket, tiles->place, tiles->spot,
-                     tiles->code, tiles->head, tiles->tail, tiles->dots, tiles->share);
+                     tiles->code, tiles->head, tiles->tail, tiles->dots, tiles->share, tiles->lanes.tile,
+                     tiles->lanes.slice, tiles->lanes.val, tiles->lanes.offset, tiles->lanes.col, tiles->lanes.row);
+}
+
+spmv_status tiles_omp_update(spmv_plan *plan)
+{
+    lanes_fill(plan, plan->state);
+    return SPMV_OK;
 }
 
 static void fill_loop(const spmv_plan *plan, const struct plan_product *product, struct tile_loop *loop)

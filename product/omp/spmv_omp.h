@@ -99,6 +99,40 @@ static inline int64_t spots_of(int64_t n)
 void forms_spots(const spmv_csr *a, const struct forms *forms, int64_t begin, int64_t n, int32_t base,
                  struct spots *spot);
 
+/* A tile with lanes has its whole rows in slices, in place of stretches. A slice is rows whose sums fill LANE_BYTES, one
+ * row in each lane. The plan has a copy of their values, step by step: in each step one value of each row, 0 where a
+ * row has none. The kinds:
+ * - DIAGONALS: consecutive rows. In step j, row i has the entry in column i + offset[j].
+ * - COLUMNS: rows of about the same length. In step j, they have their entry j, at columns that are copied likewise.
+ * - ROWS: any number of consecutive rows, which are read from the matrix itself. */
+enum { LANE_BYTES = 64 };
+enum { LANES_DIAGONALS, LANES_COLUMNS, LANES_ROWS };
+
+struct slice {
+    uint16_t kind;
+    uint16_t skip; /* so many lanes at the start have rows that other slices write */
+    uint16_t n;    /* steps; ROWS: rows */
+    uint16_t row;  /* the first row, counted from the tile's first whole row; COLUMNS: where its rows begin in row */
+    uint16_t at;   /* where its offsets (DIAGONALS) or columns (COLUMNS) begin, counted from the tile's */
+};
+
+/* Where the slices of a tile, their values, offsets, columns and rows begin. */
+struct lane_tile {
+    int64_t slice, value, offset, column, row;
+    bool narrow; /* columns have 16 bits, less the tile's base; otherwise they are among the offsets */
+};
+
+struct lanes {
+    int rows;               /* of a slice */
+    struct lane_tile *tile; /* count + 1; NULL: no tile has lanes */
+    struct slice *slice;
+    void *val;
+    int32_t *offset;
+    uint16_t *col;
+    uint16_t *row; /* of slices of COLUMNS, counted from the tile's first whole row */
+    bool avx512;   /* use 64-byte vectors */
+};
+
 struct tile {
     struct position begin; /* the tile ends where the next begins */
     /* The first of its stretches, which end at the next tile's. Without stretches, all rows are
@@ -132,7 +166,8 @@ struct omp_tiles {
     struct place *place;     /* the rows of each bucket, in the order of the matrix */
     struct spots *spot;      /* the forms of each stretch */
     uint8_t *code;           /* the form of each row */
-    void *head, *tail;       /* count partial sums for each vector, of the type of sums */
+    struct lanes lanes;
+    void *head, *tail; /* count partial sums for each vector, of the type of sums */
     /* count partial sums of an epilogue's dot product; NULL for several vectors */
     void *dots;
     struct share *share; /* one for each thread */
@@ -154,6 +189,23 @@ static inline struct own_rows own_rows_of(const struct tile *tile)
     const int64_t first = tile->begin.row, last = tile[1].begin.row;
     return (struct own_rows){first + (tile->begun && first < last), last};
 }
+
+static inline bool tile_has_lanes(const struct omp_tiles *tiles, int64_t t)
+{
+    const struct lane_tile *tile = tiles->lanes.tile;
+    return tile != NULL && tile[t].slice < tile[t + 1].slice;
+}
+
+/* Cuts the whole rows of tile t in slices and sets what they take in tiles->lanes.tile[t]. Returns the bytes that a
+ * product reads of the tile's matrix; 0: the tile has no lanes, since they would not pay off. only_columns: slices of
+ * DIAGONALS do not pay off. */
+int64_t lanes_look(const spmv_csr *a, struct omp_tiles *tiles, int64_t t, bool only_columns);
+
+/* Allocates and writes the slices. */
+spmv_status lanes_keep(spmv_plan *plan, struct omp_tiles *tiles);
+
+/* Copies the values of the matrix to the slices. */
+void lanes_fill(const spmv_plan *plan, const struct omp_tiles *tiles);
 
 typedef void tile_function(const struct omp_tiles *, int64_t tile, const void *source);
 

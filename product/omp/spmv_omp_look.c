@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "core/threads.h"
 #include "product/omp/spmv_omp_variants.h"
@@ -50,6 +53,11 @@ enum { SPAN = 1 << 16 };
 /* x is far where the columns of a tile span more than FAR_CACHES times the second-level cache, at least
  * LEAST_FAR bytes, and at least every second entry lies in another 64-byte cache line than the one before it. */
 enum { FAR_CACHES = 2, LEAST_FAR = 1 << 20 };
+
+/* Lanes pay off where the values, x and y take at most seven eighths of the second-level caches of the threads. In the
+ * third-level cache, rows by diagonals take as long in the order of the matrix. Where x is gathered, lanes pay off up
+ * to LANES_CACHES times the second level. */
+enum { LANES_CACHES = 8 };
 
 /* Reads the number at the start of a file on a cache of the first processor; 0 if there is none. *last: the
  * number after a '-', as in "0-7". */
@@ -91,27 +99,49 @@ static int64_t cache_bytes(int threads)
     return bytes * ceil_divide(threads, max_i64(1, atomic_load(&third_level_threads)));
 }
 
-/* The bytes of x from which on it is far. */
-static int64_t far_bytes(void)
+/* The bytes of the second-level cache of a processor; UNKNOWN: the system does not provide them. */
+static int64_t second_level_bytes(void)
 {
     int64_t last = 0, bytes = atomic_load(&second_level);
     if (bytes == 0) {
         bytes = cache_number(2, "size", &last);
         atomic_store(&second_level, bytes > 0 ? bytes : UNKNOWN);
     }
-    return bytes > 0 ? max_i64(LEAST_FAR, FAR_CACHES * bytes) : (int64_t)4 << 20;
+    return bytes > 0 ? bytes : UNKNOWN;
+}
+
+/* The bytes of x from which on it is far. */
+static int64_t far_bytes(void)
+{
+    const int64_t bytes = second_level_bytes();
+    return bytes != UNKNOWN ? max_i64(LEAST_FAR, FAR_CACHES * bytes) : (int64_t)4 << 20;
 }
 
 /* The matrix and x beside the caches. */
 struct caches {
     bool large;        /* the matrix exceeds them */
     int64_t far_bytes; /* of x, from which on it is far */
+    bool second;       /* the values, x and y fit in seven eighths of those of the second level */
 };
 
 static bool avx2_here(void)
 {
 #ifdef __x86_64__
     return __builtin_cpu_supports("avx2");
+#else
+    return false;
+#endif
+}
+
+/* Whether the processor has AVX-512 with gather instructions that are faster than single loads: from the fourth
+ * generation of Xeon on. The fix of the side channel "gather data sampling" slows down those before it, and processors of
+ * other makers have slow ones; these take AVX2. */
+static bool avx512_here(void)
+{
+#ifdef __x86_64__
+    enum { AVX512_FP16 = 1 << 23 };
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __builtin_cpu_supports("avx512f") && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AVX512_FP16) != 0;
 #else
     return false;
 #endif
@@ -459,7 +489,7 @@ static void fill_tiles(const spmv_plan *plan, const struct omp_tiles *tiles)
 /* Sums over all tiles: columns that stretches leave unread, columns kept in 16 bits, rows taken by
  * length, columns of rows in forms. */
 struct found {
-    int64_t saved, packed, sorted, formed;
+    int64_t saved, packed, sorted, formed, lanes;
 };
 
 /* The bytes that the product of a tile reads of the matrix and writes to y. */
@@ -492,15 +522,22 @@ static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, const struct c
     const int64_t value_size = (int64_t)spmv_type_size(plan->type);
     const enum spmv_compression compression = plan->compression;
     struct stretch *found = NULL;
-    int64_t saved = 0, packed = 0, sorted = 0, formed = 0;
+    int64_t saved = 0, packed = 0, sorted = 0, formed = 0, lanes = 0;
     TRY(host_alloc(plan->ctx, tiles->count * MOST_STRETCHES * (int64_t)sizeof *found, "a plan", (void **)&found));
 #pragma omp parallel for schedule(static) num_threads(heavy_team(plan->ctx, tiles->count * TILE_WORK))                     \
-    reduction(+ : saved, packed, sorted, formed)
+    reduction(+ : saved, packed, sorted, formed, lanes)
     for (int64_t t = 0; t < tiles->count; t++) {
         struct look look = {.count = 0};
         struct tile *tile = &tiles->tile[t];
         const int64_t entries = tile[1].begin.k - tile->begin.k;
         look_at_columns(a, caches, tile, value_size);
+        const int64_t in_lanes = tiles->lanes.tile != NULL && !tile->far ? lanes_look(a, tiles, t, !caches->second) : 0;
+        if (in_lanes > 0) {
+            tile->narrow = false; /* in the loops for other tiles */
+            tile->bytes = in_lanes + (tile[1].begin.row - tile->begin.row) * value_size;
+            lanes += entries;
+            continue;
+        }
         look.least = tile->far ? LEAST_SAVED_FAR : LEAST_SAVED;
         if (compression != SPMV_COMPRESSION_NONE)
             look_at_rows(a, tile->begin.row + tile->begun, tile[1].begin.row, tile->narrow, &look);
@@ -523,7 +560,10 @@ static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, const struct c
         packed += tile->col;
         sorted += look.places;
     }
-    *sum = (struct found){.saved = saved, .packed = packed, .sorted = sorted, .formed = formed};
+    *sum = (struct found){.saved = saved, .packed = packed, .sorted = sorted, .formed = formed, .lanes = lanes};
+    TRY(lanes_keep(plan, tiles));
+    /* Vectors of 64 bytes slow down the loops of other tiles. Slices are cut for them all the same. */
+    tiles->lanes.avx512 = tiles->lanes.avx512 && 2 * lanes >= a->nnz;
     TRY(keep_stretches(plan, tiles, found));
     fill_tiles(plan, tiles);
 done:
@@ -544,6 +584,11 @@ static void say(spmv_plan *plan, struct found found)
     if (found.formed > 0)
         snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the columns are in rows of a few forms",
                  100 * (double)found.formed / nnz);
+    used = strlen(plan->why);
+    if (found.lanes > 0)
+        snprintf(plan->why + used, sizeof plan->why - used,
+                 "; %.0f %% of the values are also stored in the order of the lanes of vectors",
+                 100 * (double)found.lanes / nnz);
     used = strlen(plan->why);
     if (found.sorted > 0)
         snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the rows are processed by length",
@@ -592,6 +637,28 @@ static void cut_tiles(const spmv_plan *plan, struct omp_tiles *tiles)
     tiles->tile[before].begin = (struct position){.row = a->rows, .k = a->nnz};
 }
 
+/* Allocates what lanes need of all tiles, if some may pay off. */
+static spmv_status allow_lanes(spmv_plan *plan, struct omp_tiles *tiles, struct caches *caches)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = &plan->a;
+    struct lanes *lanes = &tiles->lanes;
+    const int64_t size = (int64_t)spmv_type_size(plan->sums),
+                  tile_bytes = (tiles->count + 1) * (int64_t)sizeof *lanes->tile;
+    const int64_t bytes = a->nnz * (int64_t)spmv_type_size(a->type) + (a->rows + a->cols) * size;
+    const int64_t caches_bytes = second_level_bytes() * tiles->threads;
+    const bool compress = plan->compression == SPMV_COMPRESSION_AUTO || plan->compression == SPMV_COMPRESSION_VALUES;
+    if (!tiles->avx2 || !compress || a->val == NULL || a->rows > INT32_MAX || bytes > LANES_CACHES * caches_bytes)
+        return SPMV_OK;
+    caches->second = bytes <= caches_bytes - caches_bytes / 8;
+    lanes->rows = (int)(LANE_BYTES / size);
+    lanes->avx512 = avx512_here();
+    TRY(plan_alloc(plan, tile_bytes, (void **)&lanes->tile));
+    memset(lanes->tile, 0, (size_t)tile_bytes);
+done:
+    return st;
+}
+
 spmv_status tiles_omp_prepare(spmv_plan *plan)
 {
     spmv_status st = SPMV_OK;
@@ -600,7 +667,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
     const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
     const int64_t cache = cache_bytes(plan->ctx->threads);
-    const struct caches caches = {bytes > cache, far_bytes()};
+    struct caches caches = {.large = bytes > cache, .far_bytes = far_bytes()};
     struct found found = {0};
     struct omp_tiles *tiles = NULL;
     TRY(plan_new_state(plan, sizeof *tiles));
@@ -626,6 +693,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         sum_bytes(tiles);
         goto done;
     }
+    TRY(allow_lanes(plan, tiles, &caches));
     TRY(look(plan, tiles, &caches, &found));
     /* Streaming stores pay off where no cache would keep y until the next product, and where most
      * rows are regular, so that their results come without stalls. */

@@ -8,7 +8,7 @@
  *
  * Products in a cache are limited by the loop. With AVX2, each lane of a vector sums one row
  * (spmv_omp_transpose.h): rows of a stretch, whose elements of x are contiguous, and rows of the same
- * length.
+ * length. Where the plan holds the values in the order of lanes, spmv_omp_lanes.h has the product.
  *
  * Products of short rows are limited by mispredicted row ends. Where the lengths are unpredictable,
  * the terms of a tile are computed first, and then summed in the order of the rows' lengths.

@@ -662,6 +662,24 @@ struct TYPED(rows) {
     TYPED(rows_function) * plain, *regular, *sorted, *formed;
 };
 
+/* The functions for slices: with AVX2, with AVX-512. */
+typedef void TYPED(lanes_function)(const struct TYPED(source) *, TYPED(rows_function) * plain);
+#ifdef __x86_64__
+#define PART_BYTES 32
+#define LANES_SET AVX2
+#include "product/omp/spmv_omp_lanes.h"
+#undef PART_BYTES
+#undef LANES_SET
+#define PART_BYTES 64
+#define LANES_SET AVX512
+#include "product/omp/spmv_omp_lanes.h"
+#undef PART_BYTES
+#undef LANES_SET
+static TYPED(lanes_function) *const TYPED(lanes)[2] = {TYPED(lanes_32), TYPED(lanes_64)};
+#else
+static TYPED(lanes_function) *const TYPED(lanes)[2] = {NULL, NULL};
+#endif
+
 /* One tile: rows that begin and end in it go to y. The part of a row begun before goes to *head,
  * the part of a row that ends later to *tail. */
 static ALWAYS_INLINE void TYPED(tile)(struct TYPED(source) source, struct reading how, struct TYPED(rows) rows, T *head,
@@ -680,7 +698,10 @@ static ALWAYS_INLINE void TYPED(tile)(struct TYPED(source) source, struct readin
         k = offset_at(row_ptr, bits, ++first);
     }
     const int64_t end = tile[1].stretch;
-    if (first < to.row && tile->stretch == end) {
+    if (tile_has_lanes(tiles, tile - tiles->tile)) {
+        TYPED(lanes)[tiles->lanes.avx512](s, rows.plain);
+        k = offset_at(row_ptr, bits, to.row);
+    } else if (first < to.row && tile->stretch == end) {
         rows.plain(s, (struct stretch){.kind = STRETCH_PLAIN}, k, first, to.row);
         k = offset_at(row_ptr, bits, to.row);
     }

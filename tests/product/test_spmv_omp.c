@@ -73,16 +73,17 @@ static struct matrix shaped(enum shape shape, int64_t rows, int64_t cols, int64_
 struct way {
     int compression;
     int threads;
-    bool plain;    /* baseline vector instructions only */
+    bool plain;    /* baseline vector instructions only, AVX2 for lanes */
     int stream;    /* -1: as the plan decides */
     bool unsorted; /* rows in matrix order */
 };
 
-static const struct way ways[] = {
-    {0, 1, true, 0, true},   {0, 4, false, 0, false}, {-1, 1, false, -1, false},  {-1, 2, true, 1, false},
-    {1, 1, true, 0, false},  {1, 1, false, 1, false}, {1, 2, false, 0, false},    {1, 3, false, 1, false},
-    {1, 4, true, 1, false},  {1, 5, false, 0, false}, {1, 6, false, 1, false},    {1, 7, false, -1, false},
-    {1, 8, false, 0, false}, {0, 8, false, 1, false}, {-1, 12, false, -1, false}, {1, 16, true, 1, false}};
+static const struct way ways[] = {{0, 1, true, 0, true},   {0, 4, false, 0, false}, {-1, 1, false, -1, false},
+                                  {-1, 2, true, 1, false}, {1, 1, true, 0, false},  {1, 1, false, 1, false},
+                                  {1, 2, false, 0, false}, {1, 3, false, 1, false}, {1, 4, true, 1, false},
+                                  {1, 5, false, 0, false}, {1, 6, false, 1, false}, {1, 7, false, -1, false},
+                                  {1, 8, false, 0, false}, {0, 8, false, 1, false}, {-1, 12, false, -1, false},
+                                  {1, 16, true, 1, false}, {-1, 1, true, 0, false}, {-1, 3, false, 1, false}};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 static spmv_plan *plan_of(spmv_context *ctx, const spmv_csr *a, int compression)
@@ -105,7 +106,7 @@ static void *product(const spmv_csr *a, struct way way, const void *x, const voi
     struct omp_tiles *tiles = plan->state;
     tiles->threads = way.threads; /* in small matrices too */
     if (way.plain)
-        tiles->avx2 = false;
+        tiles->avx2 = tiles->lanes.avx512 = false;
     if (way.stream >= 0)
         tiles->stream = way.stream != 0;
     if (way.unsorted)
@@ -226,6 +227,8 @@ static void what_is_seen(void **state)
         for (int compression = -1; compression <= 1; compression++) {
             /* x is not far; a block of 3 rows leaves 200 columns unread */
             struct matrix m = shaped((enum shape)shape, 6000, 100000, shape == BLOCKS ? 100 : 12, 3);
+            if (compression < 0)
+                m.a.val = NULL; /* no lanes */
             spmv_plan *plan = plan_of(ctx, &m.a, compression);
             const struct omp_tiles *tiles = plan->state;
             int64_t shifted, same, run;
@@ -448,6 +451,10 @@ static void rows_by_length(void **state)
             spmv_plan_info info;
             assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
             const int64_t sorted = check_tiles(plan, &a, check_places);
+            if (compression < 0 && a.val != NULL) { /* some are in lanes */
+                spmv_plan_destroy(plan);
+                continue;
+            }
             const int least = way / 3 == 0 ? cases[c].least : cases[c].least_of_4;
             /* Without compression, regular rows are like others. */
             const int most = c == 5 && compression == 0 ? 100 : way / 3 == 0 ? cases[c].most : cases[c].most_of_4;
@@ -551,7 +558,9 @@ static void forms(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct matrix m = formed_matrix(cases[c], ROWS);
         for (int compression = -1; compression <= 1; compression++) {
-            spmv_plan *plan = plan_of(ctx, &m.a, compression);
+            spmv_csr a = m.a;
+            a.val = compression < 0 ? NULL : a.val; /* no lanes */
+            spmv_plan *plan = plan_of(ctx, &a, compression);
             spmv_plan_info info;
             assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
             const int64_t formed = check_tiles(plan, &m.a, check_spots);
@@ -624,7 +633,7 @@ static void not_finite_stays(void **state)
         double *x = support_zeros(m.a.cols, sizeof *x), *y0 = support_zeros(ROWS, sizeof *y0);
         for (int64_t i = 0; i < m.a.cols; i++)
             x[i] = i % 101 == 50 ? INFINITY : 1;
-        double *y = product(&m.a, (struct way){1, 2, false, 0, false}, x, y0, 1, 0);
+        double *y = product(&m.a, (struct way){n % 3 == 0 ? 1 : -1, 2, n % 2 == 0, 0, false}, x, y0, 1, 0);
         int64_t finite = 0;
         for (int64_t i = 0; i < ROWS; i++) {
             bool touches = false;
@@ -636,6 +645,138 @@ static void not_finite_stays(void **state)
         assert_true(finite > ROWS / 2 && finite < ROWS);
         support_free(x, y, y0);
         release(&m);
+    }
+}
+
+/* What the slices of all tiles hold, as a product reads it: every whole row of a tile with lanes once, in the slices whose
+ * lanes are not skipped, with its entries in order; other lanes of a step hold a 0. */
+static void check_slices(const spmv_plan *plan, const spmv_csr *a, int64_t of_kind[3])
+{
+    const struct omp_tiles *tiles = plan->state;
+    const struct lanes *lanes = &tiles->lanes;
+    const int rows = lanes->rows;
+    const size_t size = spmv_type_size(a->type);
+    const char zero[8] = {0};
+    for (int64_t t = 0; t < tiles->count; t++) {
+        if (!tile_has_lanes(tiles, t))
+            continue;
+        const struct own_rows own = own_rows_of(&tiles->tile[t]);
+        const struct lane_tile *tile = &lanes->tile[t];
+        const char *val = (const char *)lanes->val + (size_t)tile->value * size;
+        bool *seen = support_zeros(own.last - own.first, sizeof *seen);
+        for (int64_t s = tile->slice; s < tile[1].slice; s++) {
+            const struct slice slice = lanes->slice[s];
+            const bool diagonals = slice.kind == LANES_DIAGONALS;
+            const int lanes_used = slice.kind == LANES_ROWS ? slice.n : rows;
+            for (int i = 0; i < lanes_used; i++) {
+                const int64_t its = slice.kind == LANES_COLUMNS ? lanes->row[tile->row + slice.row + i] : slice.row + i;
+                const int64_t row = own.first + its;
+                const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, row);
+                const int64_t end = offset_at(a->row_ptr, a->row_ptr_bits, row + 1);
+                int64_t k = begin;
+                assert_in_range(its, 0, own.last - own.first - 1);
+                if (i >= slice.skip) {
+                    assert_false(seen[its]);
+                    seen[its] = true;
+                    of_kind[slice.kind] += end - begin;
+                }
+                for (int j = 0; slice.kind != LANES_ROWS && j < slice.n; j++) {
+                    const int64_t at = slice.at + (int64_t)j * rows + i;
+                    const int64_t col = diagonals      ? row + lanes->offset[tile->offset + slice.at + j]
+                                        : tile->narrow ? tiles->tile[t].base + lanes->col[tile->column + at]
+                                                       : lanes->offset[tile->offset + at];
+                    const void *value = val + (size_t)(j * rows + i) * size;
+                    assert_in_range(col, 0, a->cols - 1);
+                    if (k < end && (!diagonals || col == a->col[k])) {
+                        assert_int_equal(col, a->col[k]);
+                        assert_memory_equal(value, (const char *)a->val + (size_t)k * size, size);
+                        k++;
+                    } else {
+                        assert_memory_equal(value, zero, size);
+                    }
+                }
+                assert_int_equal(k, slice.kind == LANES_ROWS ? begin : end);
+            }
+            val += slice.kind == LANES_ROWS ? 0 : (size_t)(slice.n * rows) * size;
+        }
+        for (int64_t i = 0; i < own.last - own.first; i++)
+            assert_true(seen[i]);
+        free(seen);
+    }
+}
+
+/* y of two products with plans of this compression, the second after the values are replaced. */
+static void *with_new_values(spmv_context *ctx, const spmv_csr *a, spmv_type type, int compression, const void *values,
+                             const void *x, double *y, int64_t of_kind[3])
+{
+    spmv_plan_options options = support_plan_options();
+    spmv_plan *plan = NULL;
+    options.compression = compression;
+    options.type = type;
+    options.update_values = 1;
+    assert_ok(ctx, spmv_plan_create(ctx, a, &options, &plan));
+    check_slices(plan, a, of_kind);
+    assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+    assert_ok(ctx, spmv_plan_update_values(plan, values));
+    spmv_csr now = *a;
+    now.val = values;
+    check_slices(plan, &now, (int64_t[3]){0});
+    assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y + a->rows));
+    spmv_plan_destroy(plan);
+    return y;
+}
+
+/* The slices of all kinds, in both types and mixed, with columns of 16 and of 32 bits, and with elements of x that are not
+ * finite next to those that a row reads: the bits are those of plain CSR, also after the values are replaced. */
+static void slices(void **state)
+{
+    static const struct {
+        const char *spec;
+        int diagonals, columns; /* the least share of entries, in percent; the rest is in rows, or none */
+    } cases[] = {{"poisson2d:70", 90, 0},    {"stencil27:12", 80, 0},        {"banded:900,40", 0, 0},
+                 {"banded:3000,16", 90, 0},  {"uniform:3000,3000,7", 0, 95}, {"uniform:3000,90000,7", 0, 95},
+                 {"rmat:11,3", 0, 20},       {"arrow:9000,7000,4", 0, 50},   {"empty:30000,0.9,20", 0, 0},
+                 {"diagonal:20000", 0, 0},   {"fem:400,3,20", 0, 0},         {"interpolation3d:12,3", 0, 50},
+                 {"convdiff2d:33,2", 90, 0}, {"dense:500,3", 0, 0},          {"uniform:30000,100,3", 0, 95}};
+    spmv_context *ctx = *state;
+    for (size_t c = 0; c < 3 * sizeof cases / sizeof cases[0]; c++) {
+        const bool f32 = c % 3 > 0, mixed = c % 3 == 2;
+        const spmv_type type = f32 && !mixed ? SPMV_F32 : SPMV_F64;
+        spmv_matrix *matrix = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, cases[c / 3].spec, f32 ? SPMV_F32 : SPMV_F64, &matrix));
+        spmv_matrix_view(matrix, &a);
+        a.memory = SPMV_MEMORY_CONTEXT;
+        uint64_t seed = 3 + c;
+        double *x = support_zeros(a.cols, sizeof *x), *y = support_zeros(4 * a.rows, sizeof *y),
+               *values = support_zeros(a.nnz, 8);
+        for (int64_t i = 0; i < a.cols; i++) {
+            const double v = i % 97 == 50 ? INFINITY : i % 89 == 13 ? NAN : support_uniform(&seed) - 0.5;
+            type == SPMV_F32 ? (void)(((float *)(void *)x)[i] = (float)v) : (void)(x[i] = v);
+        }
+        for (int64_t k = 0; k < a.nnz; k++) {
+            const double v = k % 11 == 0 ? -0.0 : support_uniform(&seed);
+            f32 ? (void)(((float *)(void *)values)[k] = (float)v) : (void)(values[k] = v);
+        }
+        int64_t of_kind[3] = {0}, none[3] = {0};
+        with_new_values(ctx, &a, type, -1, values, x, y, of_kind);
+        with_new_values(ctx, &a, type, 0, values, x, y + 2 * a.rows, none);
+        for (int64_t i = 0; i < 2 * a.rows * (type == SPMV_F32 ? 2 : 1); i++) { /* two kinds of NaN may meet in a row */
+            const float *of_32 = (const float *)(const void *)y;
+            if (type == SPMV_F32 && !(isnan(of_32[i]) && isnan(of_32[4 * a.rows + i])))
+                assert_memory_equal(of_32 + i, of_32 + 4 * a.rows + i, sizeof *of_32);
+            if (type == SPMV_F64 && !(isnan(y[i]) && isnan(y[2 * a.rows + i])))
+                assert_memory_equal(y + i, y + 2 * a.rows + i, sizeof *y);
+        }
+        assert_int_equal(none[0] + none[1] + none[2], 0);
+#ifdef __x86_64__
+        if (__builtin_cpu_supports("avx2") && (of_kind[LANES_DIAGONALS] * 100 < cases[c / 3].diagonals * a.nnz ||
+                                               of_kind[LANES_COLUMNS] * 100 < cases[c / 3].columns * a.nnz))
+            fail_msg("%s: of %lld entries, %lld are in diagonals and %lld in columns", cases[c / 3].spec,
+                     (long long)a.nnz, (long long)of_kind[LANES_DIAGONALS], (long long)of_kind[LANES_COLUMNS]);
+#endif
+        support_free(x, y, values);
+        spmv_matrix_destroy(matrix);
     }
 }
 
@@ -723,5 +864,5 @@ static void widths_of_columns(void **state)
 
 SUPPORT_MAIN(cmocka_unit_test(lengths_and_shapes), with_omp(what_is_seen, 2), with_omp(border_of_16_bits, 2),
              cmocka_unit_test(border_of_a_tile), cmocka_unit_test(far_columns), with_omp(rows_by_length, 3),
-             cmocka_unit_test(not_finite_stays), with_omp(generated, 2), with_omp(forms, 3),
+             cmocka_unit_test(not_finite_stays), with_omp(slices, 2), with_omp(generated, 2), with_omp(forms, 3),
              cmocka_unit_test(equal_parts), cmocka_unit_test(widths_of_columns))
