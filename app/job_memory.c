@@ -61,11 +61,13 @@ static int64_t of_x(const struct work *w)
     return times(times(w->cols, w->vectors), w->value);
 }
 
-/* Row offsets in 32 bits if they fit, packed columns, and 3 % for the tables of tiles. */
+/* Row offsets in 32 bits if they fit, packed columns, 3 % for the tables of tiles, and a second copy of the values of a
+ * matrix that the second-level caches hold. */
 static int64_t of_plan(const struct work *w)
 {
     const int64_t offsets = times(w->rows, w->entries < INT32_MAX ? 4 : 8);
-    const int64_t tables = plus(w->rows, w->entries) / 32;
+    const int64_t most_copied = 8 << 20, copy = times(w->entries, w->stored + 2);
+    const int64_t tables = plus(plus(w->rows, w->entries) / 32, copy < most_copied ? copy : most_copied);
     const int64_t transposed = w->o->transpose ? plus(times(w->rows, 8), times(w->entries, 4 + w->stored)) : 0;
     return w->host ? plus(plus(offsets, tables), transposed) : 0;
 }

@@ -209,7 +209,7 @@ static void check_product(spmv_context *ctx, const struct matrix *m, const char 
     double *const x = make_vector(x_n, 3, true), *const y0 = make_vector(y_n, 4, true);
     void *const device_x = upload(ctx, v.type, x, x_n);
     spmv_plan *const plan = make_plan(ctx, m, method, v.type, v.operation);
-    void *const wide = v.wide ? widen(ctx, m, plan) : NULL;
+    void *const wide = v.wide && support_takes_wide_offsets(method) ? widen(ctx, m, plan) : NULL;
     for (int k = 0; k < 1 + both; k++) {
         const bool scaled = v.scaled && k == 0;
         double *const expected = product(m, v.operation, scaled, x, y0);

@@ -366,6 +366,13 @@ static inline void support_fetch_as(spmv_context *ctx, spmv_type type, const voi
     free(values);
 }
 
+/* Whether a method takes row offsets of 64 bits, which plans keep for 2^31 nonzeros and more only. Tests put them into
+ * smaller plans. */
+static inline bool support_takes_wide_offsets(const char *method)
+{
+    return strcmp(method, "abreast") != 0;
+}
+
 /* A plan of the method (NULL: chosen), for op(A) and vectors of this type (SPMV_TYPE_DEFAULT: chosen). */
 static inline spmv_plan *support_plan(spmv_context *ctx, const spmv_csr *a, const char *method,
                                       spmv_operation operation, spmv_type type)
