@@ -10,8 +10,8 @@ namespace
 {
 
 /* A block goes through so many rows for each of its subwarps: MANY_TURNS if a launch has one block of columns. Then a
- * block has all threads of a multiprocessor, so that they share rows of x; else THREADS. */
-enum { MANY_TURNS = 16, TURNS = 8, THREADS = 128 };
+ * block has all threads of a multiprocessor, so that they share rows of x; else FEW_THREADS. */
+enum { MANY_TURNS = 16, TURNS = 8, FEW_THREADS = 128 };
 
 struct abreast_state {
     int most_lanes_log; /* of a subwarp */
@@ -104,7 +104,7 @@ extern "C" spmv_status abreast_cuda_prepare(spmv_plan *plan)
     const int64_t multiprocessors = ((const cuda_state *)plan->ctx->device)->multiprocessors;
     const bool many = abreast_in_blocks(&plan->facts);
     s->most_lanes_log = abreast_lanes_log(&plan->facts);
-    s->threads = many ? (int)THREADS : (int)abreast::MOST_THREADS;
+    s->threads = many ? (int)FEW_THREADS : (int)abreast::MOST_THREADS;
     const int64_t at_once = multiprocessors * (abreast::MOST_THREADS / s->threads);
     const int64_t each = (int64_t)(s->threads >> s->most_lanes_log) * (many ? TURNS : MANY_TURNS);
     s->blocks = (int)max_i64(at_once, ceil_divide(a.rows, each));
