@@ -275,10 +275,11 @@ static spmv_status judge_whole(const struct chain *c, const void *b, double part
                                         r->true_residual, tolerance);
 }
 
-/* Arguments that a solver accepts (krylov_check); it names others. */
+/* Arguments that a solver accepts (krylov_check); it names others. Without rows, as on a rank, any vectors are sound. */
 static bool is_sound(const struct chain *c)
 {
-    return c->b != NULL && c->x != NULL && c->b != c->x && c->rtol >= 0 && c->atol >= 0;
+    const bool vectors = c->s->a.rows == 0 || (c->b != NULL && c->x != NULL && c->b != c->x);
+    return vectors && c->rtol >= 0 && c->atol >= 0;
 }
 
 /* A vector of the plan; on ranks each has its own, or none has. */
@@ -773,12 +774,13 @@ static spmv_status solve_signed(spmv_solver *s, const void *b, void *x, const vo
     spmv_plan_info info;
     void *negative = NULL;
     const int vectors = s->options.vectors;
-    if (!s->negates || b == NULL || b == x)
+    if (!s->negates || (s->a.rows > 0 && (b == NULL || b == x)))
         return vectors == 1 ? solve_single(s, b, x, false, ahead, s->results) : solve_several(s, b, x);
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
     const int64_t count = info.rows * vectors;
-    TRY(context_lend(s->ctx, count * (int64_t)spmv_type_size(info.type), &negative));
-    TRY(spmv_map(s->ctx, SPMV_MAP_NEG, info.type, b, negative, count));
+    TRY(context_lend(s->ctx, max_i64(1, count) * (int64_t)spmv_type_size(info.type), &negative));
+    if (count > 0)
+        TRY(spmv_map(s->ctx, SPMV_MAP_NEG, info.type, b, negative, count));
     st = vectors == 1 ? solve_single(s, negative, x, false, NULL, s->results) : solve_several(s, negative, x);
 done:
     context_take_back(s->ctx, negative);

@@ -397,9 +397,9 @@ typedef struct spmv_group_solver spmv_group_solver;
  *   options  as for spmv_solver_create, the same on all ranks. precond: as for
  *            spmv_group_preconditioner_create; for gmres and bicgstab a rank's block need not be
  *            symmetric. precond_options: as for spmv_group_preconditioner_create_with. null_space: own_rows
- *            times null_vectors elements. on_iteration: as for spmv_group_cg. The solver direct, inner, plan, own_precond and on_iterate are not supported
- *            (SPMV_ERROR_UNSUPPORTED; the message says what to take instead). type is that of the
- *            matrix. NULL: defaults
+ *            times null_vectors elements. on_iteration: as for spmv_group_cg. The solver direct, inner,
+ *            plan, own_precond and on_iterate are not supported (SPMV_ERROR_UNSUPPORTED; the message
+ *            says what to take instead). type is that of the matrix. NULL: defaults
  *   *solver  release it with spmv_group_solver_destroy before the matrix; NULL after an error
  *
  * "auto" takes cg, minres, gmres or bicgstab as spmv_solver_create does, by the same facts of the whole

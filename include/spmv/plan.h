@@ -33,8 +33,9 @@ typedef enum spmv_operation {
  * "slices", "padded" and "panels". If there is no memory for a compressed form, a plan on cuda does
  * without it. */
 typedef enum spmv_compression {
-    SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default). On omp with AVX2, it holds the values of
-                                     a matrix that fits in the processor's own caches twice */
+    SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default). On omp with AVX2, it holds the values,
+                                     and where x is gathered the columns, of a matrix that fits in the
+                                     processor's own caches twice */
     SPMV_COMPRESSION_NONE = 0,    /* plain CSR */
     SPMV_COMPRESSION_COLUMNS = 1, /* compressed columns wherever possible; omp only, else
                                      SPMV_ERROR_UNSUPPORTED */

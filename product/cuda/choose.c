@@ -309,6 +309,8 @@ static const char *panels_pays(const struct facts *f)
 }
 
 enum {
+    /* Nonzeros and rows: a warp goes on beyond the ends of its shorter rows, with numbers of 32 bits. */
+    ABREAST_MOST = 1 << 30,
     /* A subwarp multiplies 8 entries in the time in which the device moves 5 MB through its last-level cache: 0.7 us on
      * an H200. The longest row takes at most a third of the time of a pass over the matrix. */
     ABREAST_ENTRY_BYTES = 3 * 640000,
@@ -344,8 +346,8 @@ static const char *abreast_suits(const struct facts *f)
 {
     return f->far_rows               ? "rows of x are 2^32 bytes or more apart"
            : f->nnz == 0             ? "no nonzeros"
-           : f->nnz > INT32_MAX      ? "2^31 nonzeros or more"
-           : f->rows > INT32_MAX     ? "more than 2^31 rows"
+           : f->nnz > ABREAST_MOST   ? "more than 2^30 nonzeros"
+           : f->rows > ABREAST_MOST  ? "more than 2^30 rows"
            : f->named                ? NULL
            : f->vectors < WIDE_LEAST ? "few vectors"
            : row_bytes(f) < 32       ? "few bytes of x"

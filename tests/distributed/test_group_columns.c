@@ -490,6 +490,24 @@ static void few_rows(void **state)
     }
 }
 
+/* -A x = -b is solved, also by a rank without rows; what fails, fails on all ranks. */
+static void negative_diagonals(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct system s;
+        open_system(&s, SPMV_F64, AS_IT_IS, GRID, SIDE);
+        for (int64_t e = 0; e < s.a.nnz; e++)
+            ((double *)s.a.val)[e] *= -1;
+        struct job job = job_of(&kinds[0], &s, 2);
+        job.rtol = i == 0 ? job.rtol : 1e-30;
+        check(&job);
+        assert_int_equal(job.status, i == 0 ? SPMV_OK : SPMV_ERROR_STAGNATION);
+        release(&job);
+        close_system(&s);
+    }
+}
+
 static void new_values(void **state)
 {
     (void)state;
@@ -576,6 +594,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(indefinite_rows_stop_only_those_that_meet_them),
         cmocka_unit_test(wrong_rows_are_corrected),
         cmocka_unit_test(few_rows),
+        cmocka_unit_test(negative_diagonals),
         cmocka_unit_test(new_values),
         cmocka_unit_test(cancels),
         cmocka_unit_test(callback),

@@ -55,10 +55,12 @@ spmv_status run_with(const spmv_plan *plan, const abreast::job<T, Stored, Elemen
 template <int PACK, typename T, typename Stored, typename Element>
 spmv_status run(const spmv_plan *plan, abreast::job<T, Stored, Element> j, int first, int columns)
 {
-    const int block = PACK << ((const abreast_state *)plan->state)->most_lanes_log;
+    const abreast_state *const s = (const abreast_state *)plan->state;
+    const int block = PACK << s->most_lanes_log;
+    const int64_t most = (int64_t)(INT32_MAX / s->blocks) * block; /* so that the grid is not too large */
     spmv_status st = SPMV_OK;
     for (const int end = first + columns; first < end && st == SPMV_OK; first += j.columns) {
-        const int left = end - first;
+        const int left = (int)min_i64(end - first, most);
         j.columns = left > block ? left / block * block : left;
         abreast::job<T, Stored, Element> now = j;
         now.x = j.x + first;
