@@ -148,6 +148,23 @@ spmv_status in_packs(const spmv_plan *plan, const struct plan_product *p, const 
     return packed == plan->vectors ? SPMV_OK : run(std::integral_constant<int, 1>(), packed, plan->vectors - packed);
 }
 
+/* Multiplies `columns` columns of a job from column `first` on, at most at_once (some blocks) in a launch: calls run(job).
+ * Those beyond whole blocks have a launch of their own, with fewer lanes for each. */
+template <typename Job, typename Run>
+spmv_status in_blocks(Job j, int first, int columns, int block, int64_t at_once, const Run &run)
+{
+    spmv_status st = SPMV_OK;
+    for (const int end = first + columns; first < end && st == SPMV_OK; first += j.columns) {
+        const int left = (int)min_i64(end - first, at_once);
+        j.columns = left > block ? left / block * block : left;
+        Job now = j;
+        now.x = j.x + first;
+        now.y = j.y + first;
+        st = run(now);
+    }
+    return st;
+}
+
 /* log2 of the lanes, at most a warp, whose packs cover the columns. */
 inline int lanes_log_for(int columns, int pack)
 {

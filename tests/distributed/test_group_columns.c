@@ -6,6 +6,7 @@
 
 #include "core/runtime.h"
 #include "tests/support/support.h"
+#include "tests/support/support_ranks.h"
 
 enum { MOST = 6, SIDE = 30, LARGE = 70, ROWS = SIDE * SIDE, RANKS = 7 };
 #define GRID "poisson2d"
@@ -57,18 +58,10 @@ static int tell(int64_t iteration, double residual, void *user)
 /* The rows of a rank, of which the last one has none. */
 static spmv_csr rows_of(const spmv_csr *a, int rank, int ranks, int64_t *offsets)
 {
-    const int64_t *const row_ptr = a->row_ptr, shares = ranks > 1 ? ranks - 1 : 1;
+    const int64_t shares = ranks > 1 ? ranks - 1 : 1;
     const int64_t begin = a->rows * min_i64(rank, shares) / shares;
     const int64_t end = a->rows * min_i64(rank + 1, shares) / shares;
-    spmv_csr own = *a;
-    for (int64_t i = begin; i <= end; i++)
-        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
-    own.rows = end - begin;
-    own.nnz = row_ptr[end] - row_ptr[begin];
-    own.row_ptr = offsets;
-    own.col = a->col + row_ptr[begin];
-    own.val = (const char *)a->val + (size_t)row_ptr[begin] * spmv_type_size(a->type);
-    return own;
+    return support_rows_of(a, begin, end, offsets);
 }
 
 /* Moves a vector between consecutive memory and column v of `rows`. */

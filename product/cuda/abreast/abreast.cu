@@ -50,26 +50,6 @@ spmv_status run_with(const spmv_plan *plan, const abreast::job<T, Stored, Elemen
         }
 }
 
-/* Multiplies `columns` columns from column `first` on. Those beyond whole blocks have a launch of their own, with fewer
- * lanes for each. */
-template <int PACK, typename T, typename Stored, typename Element>
-spmv_status run(const spmv_plan *plan, abreast::job<T, Stored, Element> j, int first, int columns)
-{
-    const abreast_state *const s = (const abreast_state *)plan->state;
-    const int block = PACK << s->most_lanes_log;
-    const int64_t most = (int64_t)(INT32_MAX / s->blocks) * block; /* so that the grid is not too large */
-    spmv_status st = SPMV_OK;
-    for (const int end = first + columns; first < end && st == SPMV_OK; first += j.columns) {
-        const int left = (int)min_i64(end - first, most);
-        j.columns = left > block ? left / block * block : left;
-        abreast::job<T, Stored, Element> now = j;
-        now.x = j.x + first;
-        now.y = j.y + first;
-        st = run_with<PACK>(plan, now);
-    }
-    return st;
-}
-
 template <typename T, typename Stored, typename Element>
 spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
 {
@@ -86,7 +66,10 @@ spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
                                                 (unsigned)s->blocks,
                                                 {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
     return in_packs<Element>(plan, p, [&](auto pack, int first, int columns) {
-        return run<decltype(pack)::value>(plan, j, first, columns);
+        constexpr int PACK = decltype(pack)::value;
+        const int block = PACK << s->most_lanes_log;
+        const int64_t at_once = (int64_t)(INT32_MAX / s->blocks) * block; /* so that the grid is not too large */
+        return in_blocks(j, first, columns, block, at_once, [&](const auto &now) { return run_with<PACK>(plan, now); });
     });
 }
 

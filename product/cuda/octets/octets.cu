@@ -51,24 +51,6 @@ spmv_status run_with(const spmv_plan *plan, octets::job<T, Stored, Element> j)
                         octets::join<PACK, T, Stored, Element>, j);
 }
 
-/* Multiplies `columns` columns from column `first` on. Those beyond whole blocks of 128 bytes have a
- * launch of their own, with fewer lanes for each. */
-template <int PACK, typename T, typename Stored, typename Element>
-spmv_status run(const spmv_plan *plan, octets::job<T, Stored, Element> j, int first, int columns)
-{
-    constexpr int BLOCK = PACK << octets::MOST_LANES_LOG;
-    spmv_status st = SPMV_OK;
-    for (const int end = first + columns; first < end && st == SPMV_OK; first += j.columns) {
-        const int left = std::min(end - first, state_of(plan)->columns_at_once);
-        j.columns = left > BLOCK ? left / BLOCK * BLOCK : left;
-        octets::job<T, Stored, Element> now = j;
-        now.x = j.x + first;
-        now.y = j.y + first;
-        st = run_with<PACK>(plan, now);
-    }
-    return st;
-}
-
 template <typename T, typename Stored, typename Element>
 spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
 {
@@ -90,7 +72,9 @@ spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
                                                (T *)s->tails,
                                                {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
     return in_packs<Element>(plan, p, [&](auto pack, int first, int columns) {
-        return run<decltype(pack)::value>(plan, j, first, columns);
+        constexpr int PACK = decltype(pack)::value;
+        return in_blocks(j, first, columns, PACK << octets::MOST_LANES_LOG, s->columns_at_once,
+                         [&](const auto &now) { return run_with<PACK>(plan, now); });
     });
 }
 

@@ -152,25 +152,14 @@ spmv_status make(spmv_plan *plan)
     return fill(plan);
 }
 
-/* Multiplies `columns` columns from column `first` on, those beyond whole blocks of 512 bytes by a launch of their
- * own, with fewer lanes for each panel. */
+/* Multiplies j.columns columns, PACK at a time. */
 template <int PACK, typename T, typename Stored, typename Element>
-spmv_status run(const spmv_plan *plan, panels::job<T, Stored, Element> j, int first, int columns)
+spmv_status run_with(const spmv_plan *plan, panels::job<T, Stored, Element> j)
 {
-    constexpr int BLOCK = PACK * warp_lanes;
-    spmv_status st = SPMV_OK;
-    for (const int end = first + columns; first < end && st == SPMV_OK; first += j.columns) {
-        const int left = end - first;
-        j.columns = left > BLOCK ? left / BLOCK * BLOCK : left;
-        j.lanes_log = lanes_log_for(j.columns, PACK);
-        j.groups = (unsigned)ceil_divide(j.panels, (int64_t)panels::THREADS >> j.lanes_log);
-        panels::job<T, Stored, Element> now = j;
-        now.x = j.x + first;
-        now.y = j.y + first;
-        st = launch(plan->ctx, "spmv panels", (int)(j.groups * ceil_divide(j.columns, PACK << j.lanes_log)),
-                    panels::THREADS, panels::multiply<PACK, T, Stored, Element>, now);
-    }
-    return st;
+    j.lanes_log = lanes_log_for(j.columns, PACK);
+    j.groups = (unsigned)ceil_divide(j.panels, (int64_t)panels::THREADS >> j.lanes_log);
+    return launch(plan->ctx, "spmv panels", (int)(j.groups * ceil_divide(j.columns, PACK << j.lanes_log)),
+                  panels::THREADS, panels::multiply<PACK, T, Stored, Element>, j);
 }
 
 template <typename T, typename Stored, typename Element>
@@ -189,7 +178,9 @@ spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
                                                0,
                                                {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
     return in_packs<Element>(plan, p, [&](auto pack, int first, int columns) {
-        return run<decltype(pack)::value>(plan, j, first, columns);
+        constexpr int PACK = decltype(pack)::value;
+        return in_blocks(j, first, columns, PACK * warp_lanes, INT32_MAX / 2,
+                         [&](const auto &now) { return run_with<PACK>(plan, now); });
     });
 }
 

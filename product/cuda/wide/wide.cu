@@ -67,24 +67,6 @@ spmv_status run_with(const spmv_plan *plan, const wide_state *s, wide::job<T, St
     return st;
 }
 
-/* Multiplies `columns` columns from column `first` on. Those beyond whole blocks of 512 bytes have a
- * launch of their own, with fewer lanes for each. */
-template <int PACK, typename T, typename Stored, typename Element>
-spmv_status run(const spmv_plan *plan, const wide_state *s, wide::job<T, Stored, Element> j, int first, int columns)
-{
-    constexpr int BLOCK = PACK * warp_lanes;
-    spmv_status st = SPMV_OK;
-    for (const int end = first + columns; first < end && st == SPMV_OK; first += j.columns) {
-        const int left = std::min(end - first, s->columns_at_once);
-        j.columns = left > BLOCK ? left / BLOCK * BLOCK : left;
-        wide::job<T, Stored, Element> now = j;
-        now.x = j.x + first;
-        now.y = j.y + first;
-        st = run_with<PACK>(plan, s, now);
-    }
-    return st;
-}
-
 template <typename T, typename Stored, typename Element>
 spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
 {
@@ -104,7 +86,9 @@ spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
                                              (T *)s->tails,
                                              {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
     return in_packs<Element>(plan, p, [&](auto pack, int first, int columns) {
-        return run<decltype(pack)::value>(plan, s, j, first, columns);
+        constexpr int PACK = decltype(pack)::value;
+        return in_blocks(j, first, columns, PACK * warp_lanes, s->columns_at_once,
+                         [&](const auto &now) { return run_with<PACK>(plan, s, now); });
     });
 }
 
